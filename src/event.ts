@@ -1,0 +1,164 @@
+/** Everything that happens in a run, as one closed union. `docs/events.md` lists them for readers of NDJSON. */
+import type { Finding, IssueId, IssueState, Oid, Phase, SpecSlug } from './issue.js';
+import type { GateScope } from './policy.js';
+import type { SpecState } from './spec.js';
+
+/** How a process ended: exactly one of these; the first reason wins. */
+export type Ended =
+  | { readonly kind: 'exited'; readonly code: number }
+  | { readonly kind: 'signalled'; readonly signal: string }
+  | { readonly kind: 'timed-out'; readonly limitMs: number }
+  | { readonly kind: 'stalled'; readonly reason: string }
+  | { readonly kind: 'cancelled'; readonly reason: string }
+  | { readonly kind: 'could-not-start'; readonly reason: string };
+
+/** Why an Issue was handed to a human. */
+export type EscalationCause =
+  | 'budget-spent'
+  | 'no-progress'
+  | 'operation-failures'
+  | 'blocked'
+  | 'cannot-run-here'
+  | 'lane-held';
+
+/** How an Issue looks when a run starts or is recovered. */
+export interface IssueFacts {
+  readonly id: IssueId;
+  readonly title: string;
+  readonly state: IssueState;
+  readonly phase?: Phase;
+  /** Attempts recorded in History so far. */
+  readonly attempts: number;
+  readonly wave: number;
+  readonly dependsOn: readonly IssueId[];
+  /** The question of its packet; only when it needs a human. */
+  readonly question?: string;
+}
+
+/** What a finished run says of itself. */
+export type RunReason = 'proof' | 'needs-human' | 'stopped' | 'error';
+
+export type EventBody =
+  | {
+      readonly type: 'run.started';
+      readonly giro: string;
+      readonly spec: SpecSlug;
+      readonly title: string;
+      readonly concurrency: number;
+      readonly gateLimit: number;
+      readonly gates: readonly string[];
+      readonly attempts: number;
+      readonly base: Oid;
+      readonly tip: Oid | null;
+      readonly folder: string;
+    }
+  | { readonly type: 'run.notice'; readonly level: 'info' | 'warning'; readonly message: string; readonly issue?: IssueId }
+  | {
+      readonly type: 'run.recovered';
+      readonly spec: SpecSlug;
+      readonly tip: Oid;
+      readonly issues: readonly IssueFacts[];
+    }
+  | {
+      readonly type: 'spec.snapshotted';
+      readonly spec: SpecSlug;
+      readonly base: Oid;
+      readonly tip: Oid;
+      readonly issues: readonly IssueFacts[];
+    }
+  | { readonly type: 'spec.imported'; readonly spec: SpecSlug; readonly tip: Oid; readonly files: readonly string[] }
+  | {
+      readonly type: 'attempt.started';
+      readonly issue: IssueId;
+      readonly attempt: number;
+      readonly driver: string;
+      readonly slot: number;
+      readonly base: Oid;
+      readonly worktree: string;
+      readonly log: string;
+    }
+  | {
+      readonly type: 'attempt.finished';
+      readonly issue: IssueId;
+      readonly attempt: number;
+      /** `committed`: its work goes to the gates; `failed`: it counts, ungated; `operation`: it does not count. */
+      readonly result: 'committed' | 'failed' | 'operation' | 'stopped';
+      readonly ended: Ended;
+      readonly durationMs: number;
+      readonly commit: Oid | null;
+      readonly files: number;
+      readonly insertions: number;
+      readonly deletions: number;
+      /** One sentence on why it is not `committed`. */
+      readonly reason?: string;
+    }
+  | {
+      readonly type: 'gate.started';
+      readonly scope: GateScope;
+      readonly gate: string;
+      readonly issue: IssueId | null;
+      readonly tree: Oid;
+      readonly log: string;
+    }
+  | {
+      readonly type: 'gate.finished';
+      readonly scope: GateScope;
+      readonly gate: string;
+      readonly issue: IssueId | null;
+      readonly tree: Oid;
+      readonly verdict: 'pass' | 'fail';
+      /** True: this pass was paid for before, on the same code tree. */
+      readonly cached: boolean;
+      readonly durationMs: number;
+      readonly ended: Ended | null;
+      readonly findings: readonly Finding[];
+    }
+  | {
+      readonly type: 'attempt.judged';
+      readonly issue: IssueId;
+      readonly attempt: number;
+      readonly verdict: 'pass' | 'fail' | 'operation';
+      readonly findings: readonly Finding[];
+    }
+  | { readonly type: 'issue.retrying'; readonly issue: IssueId; readonly reason: string; readonly inMs: number; readonly failures: number }
+  | { readonly type: 'issue.queued'; readonly issue: IssueId }
+  | { readonly type: 'candidate.made'; readonly issue: IssueId; readonly tip: Oid; readonly tree: Oid }
+  | { readonly type: 'candidate.conflicted'; readonly issue: IssueId; readonly tip: Oid; readonly files: readonly string[] }
+  | { readonly type: 'candidate.rejected'; readonly issue: IssueId; readonly tip: Oid; readonly findings: readonly Finding[] }
+  | { readonly type: 'lane.held'; readonly issue: IssueId; readonly message: string }
+  | { readonly type: 'issue.integrated'; readonly issue: IssueId; readonly commit: Oid; readonly attempts: number }
+  | {
+      readonly type: 'issue.escalated';
+      readonly issue: IssueId;
+      readonly cause: EscalationCause;
+      readonly question: string;
+      readonly attempts: number;
+      readonly worktree: string | null;
+    }
+  | { readonly type: 'spec.validated'; readonly spec: SpecSlug; readonly tip: Oid; readonly verdict: 'pass' | 'fail'; readonly findings: readonly Finding[] }
+  | { readonly type: 'spec.state'; readonly spec: SpecSlug; readonly state: SpecState; readonly tip: Oid }
+  | { readonly type: 'run.stopping'; readonly reason: string }
+  | {
+      readonly type: 'run.finished';
+      readonly spec: SpecSlug | null;
+      readonly exit: 0 | 1 | 2;
+      readonly reason: RunReason;
+      readonly tip: Oid | null;
+      readonly done: number;
+      readonly total: number;
+      /** Last lines for a person: what is proved, what is asked, what to type next. */
+      readonly lines: readonly string[];
+    };
+
+/** One event as written to NDJSON. */
+export type Event = EventBody & {
+  /** Version of this format. */
+  readonly v: 1;
+  /** ISO 8601 in UTC with milliseconds. */
+  readonly at: string;
+  /** Id of the run. */
+  readonly run: string;
+};
+
+/** Takes what happened; adds time and run, and hands it on. */
+export type Emit = (body: EventBody) => void;

@@ -1,0 +1,91 @@
+/** The unit of work inside a Spec, as values. Parsing is in `config/`, writing in `store/`. */
+
+declare const specSlug: unique symbol;
+declare const issueId: unique symbol;
+declare const oid: unique symbol;
+
+/** Name of a Spec: lower-case letters, digits and dashes. Safe as a ref component and a folder. */
+export type SpecSlug = string & { readonly [specSlug]: true };
+
+/** Name of an Issue inside its Spec: `NN-slug`, the file name without `.md`. */
+export type IssueId = string & { readonly [issueId]: true };
+
+/** Full hexadecimal object name of git (40 or 64 characters). */
+export type Oid = string & { readonly [oid]: true };
+
+const slugPattern = /^[a-z0-9](?:[a-z0-9-]{0,98}[a-z0-9])?$/;
+const issuePattern = /^([0-9]{1,9})-([a-z0-9](?:[a-z0-9-]{0,98}[a-z0-9])?)$/;
+const oidPattern = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
+
+/** Parses a Spec's name; `undefined` when it is not one. */
+export function parseSpecSlug(text: string): SpecSlug | undefined {
+  return slugPattern.test(text) ? (text as SpecSlug) : undefined;
+}
+
+/** Parses `NN-slug`; `undefined` when it is not one. */
+export function parseIssueId(text: string): IssueId | undefined {
+  return issuePattern.test(text) ? (text as IssueId) : undefined;
+}
+
+/** Parses a full object name; throws on anything else, since only git writes them. */
+export function parseOid(text: string): Oid {
+  if (!oidPattern.test(text)) throw new Error(`not an object name: ${JSON.stringify(text)}`);
+  return text as Oid;
+}
+
+/** Shows an object name as people read it: its first seven digits. */
+export function shortOid(oid: Oid): string {
+  return oid.slice(0, 7);
+}
+
+/** The number NN of an Issue, compared as a number (`010` is 10). */
+export function issueNumber(id: IssueId): number {
+  return Number.parseInt(id, 10);
+}
+
+/** Sorts Issues as a person expects: by number, then by name. */
+export function compareIssueIds(left: IssueId, right: IssueId): number {
+  return issueNumber(left) - issueNumber(right) || (left < right ? -1 : left > right ? 1 : 0);
+}
+
+/** The durable states of an Issue (DESIGN 4). */
+export type IssueState = 'ready' | 'in-progress' | 'done' | 'needs-human' | 'wontfix';
+
+/** Where an Issue in progress stands: the engine's checkpoint. */
+export type Phase = 'working' | 'judging' | 'integrating';
+
+/** One Issue as read from its file. */
+export interface Issue {
+  readonly id: IssueId;
+  /** Path inside the repository, with `/`. */
+  readonly path: string;
+  readonly title: string;
+  /** Everything after the frontmatter, byte for byte, without `## History`. */
+  readonly body: string;
+  readonly state: IssueState;
+  /** Resolved and deduplicated ids. */
+  readonly dependsOn: readonly IssueId[];
+  readonly touches: readonly string[];
+  readonly resources: readonly string[];
+  readonly maxAttempts?: number;
+  /** More gates by name; never fewer. */
+  readonly gates: readonly string[];
+  /** Globs of tests it may change although tests are protected from shrinking. */
+  readonly tests: readonly string[];
+  /** Present while in progress. */
+  readonly checkpoint?: { readonly attempt: number; readonly phase: Phase };
+  /** The text of `## History` with its heading; empty when there is none. */
+  readonly history: string;
+}
+
+/** One reason for a fail. */
+export interface Finding {
+  /** One line a person or a model can act on. */
+  readonly message: string;
+  /** The gate it comes from; absent for the engine's own findings. */
+  readonly gate?: string;
+  readonly file?: string;
+  readonly line?: number;
+  /** A bounded tail of the output that shows it. */
+  readonly detail?: string;
+}

@@ -1,0 +1,85 @@
+/** What the user's giro.toml says, as values: read from the user's side, valid by type (L9). */
+
+/** What a driver of `giro.toml` is configured to run. */
+export type DriverDefinition =
+  | {
+      readonly kind: 'command';
+      readonly name: string;
+      /** Program and arguments; a relative program with a slash is looked up from the repository root. */
+      readonly run: readonly [string, ...string[]];
+      /** Names of further variables passed on from giro's own environment. */
+      readonly env: readonly string[];
+    }
+  | {
+      readonly kind: 'scripted';
+      readonly name: string;
+      /** Path of the script file, relative to the repository root. */
+      readonly script: string;
+      readonly env: readonly string[];
+    };
+
+/** Where a gate is due. */
+export type GateScope = 'issue' | 'integration' | 'spec';
+
+/** One gate of `[verify]`. */
+export interface GateDefinition {
+  readonly name: string;
+  readonly kind: 'command';
+  /** Shell command line, run with `pipefail`. */
+  readonly run: string;
+  /** Empty: runs only when an Issue names it. */
+  readonly on: readonly GateScope[];
+  readonly timeoutMs: number;
+  /** Names of further variables passed on from giro's own environment. */
+  readonly env: readonly string[];
+}
+
+/** How often and how long the loops may try. */
+export interface Budget {
+  readonly attempts: number;
+  readonly attemptTimeoutMs: number;
+  readonly rounds: number;
+  /** Operation failures in a row before an Issue escalates. */
+  readonly failures: number;
+  /** Judged attempts with the same findings, counting the first, before an Issue escalates. */
+  readonly noProgress: number;
+  /** Red attempts in a row that said `blocked` before an Issue escalates. */
+  readonly blocked: number;
+}
+
+/** What a fresh worktree or gate checkout gets beyond the files of its commit. */
+export interface WorktreePolicy {
+  /** Absolute folder for worktrees; absent: the user's cache folder. */
+  readonly root?: string;
+  readonly git: 'linked';
+  /** Shell command run in a fresh checkout, such as `npm ci`. */
+  readonly setup?: string;
+  readonly setupTimeoutMs: number;
+  /** Globs of tracked files whose content decides whether `setup` runs again. */
+  readonly inputs: readonly string[];
+  /** Globs of ignored paths that survive re-use. */
+  readonly keep: readonly string[];
+  /** Globs of files in the user's checkout to copy (giro.toml and `.worktreeinclude`). */
+  readonly copy: readonly string[];
+  /** Paths in the user's checkout to link (shared with it). */
+  readonly link: readonly string[];
+}
+
+/** The whole of giro.toml. */
+export interface Policy {
+  readonly drivers: { readonly default: string; readonly byName: ReadonlyMap<string, DriverDefinition> };
+  readonly roles: { readonly worker: string };
+  readonly budget: Budget;
+  readonly limits: {
+    /** Agents at once, when `--concurrency` does not say. */
+    readonly agents: number;
+    /** Gates and re-verifies at once. */
+    readonly gates: number;
+    /** Between SIGTERM and SIGKILL. */
+    readonly graceMs: number;
+  };
+  readonly gates: readonly GateDefinition[];
+  readonly worktree: WorktreePolicy;
+  /** SHA-256 of everything the policy was made from, for caches and records. */
+  readonly digest: string;
+}

@@ -1,0 +1,302 @@
+/**
+ * The one reducer. Engine, resume and every view fold the same events, so they cannot disagree.
+ *
+ * | event                                  | Issue becomes                                   |
+ * |----------------------------------------|--------------------------------------------------|
+ * | spec.snapshotted, run.recovered         | as its facts say                                 |
+ * | attempt.started                         | working                                          |
+ * | attempt.finished committed              | judging                                          |
+ * | attempt.finished failed, operation, stopped | between (its next attempt waits for a slot)  |
+ * | attempt.judged fail, operation          | between                                          |
+ * | issue.retrying                          | retrying                                         |
+ * | attempt.judged pass, issue.queued       | integrating: queued                              |
+ * | candidate.made                          | integrating: verifying                           |
+ * | candidate.conflicted, candidate.rejected | between                                         |
+ * | lane.held                               | integrating: held                                |
+ * | issue.integrated                        | done                                             |
+ * | issue.escalated                         | needs-human                                      |
+ *
+ * *waiting* and *ready* are not stored: they are computed from the graph by `issueStatus`.
+ */
+import type { Event, EscalationCause, IssueFacts, RunReason } from './event.js';
+import { unreachable } from './failure.js';
+import type { IssueId, Oid, SpecSlug } from './issue.js';
+import type { SpecState } from './spec.js';
+
+/** What is known of an Issue; each state carries its data. */
+export type IssueProgress =
+  | { readonly kind: 'idle' }
+  | { readonly kind: 'working'; readonly since: string; readonly log: string; readonly slot: number }
+  | { readonly kind: 'judging'; readonly since: string; readonly gate: string | null; readonly log: string | null }
+  | { readonly kind: 'between'; readonly since: string; readonly reason: string }
+  | { readonly kind: 'retrying'; readonly since: string; readonly reason: string; readonly inMs: number }
+  | {
+      readonly kind: 'integrating';
+      readonly since: string;
+      readonly step: 'queued' | 'verifying' | 'held';
+      readonly message: string | null;
+      readonly log: string | null;
+    }
+  | { readonly kind: 'done'; readonly commit: Oid | null }
+  | { readonly kind: 'needs-human'; readonly cause: EscalationCause | null; readonly question: string }
+  | { readonly kind: 'wontfix' };
+
+/** One Issue of the running state. */
+export interface IssueView {
+  readonly id: IssueId;
+  readonly title: string;
+  readonly wave: number;
+  readonly dependsOn: readonly IssueId[];
+  readonly attempts: number;
+  /** When its first attempt of this run started; for elapsed times. */
+  readonly startedAt: string | null;
+  /** When it came to rest in this run. */
+  readonly endedAt: string | null;
+  /** Transcript of its newest attempt or gate. */
+  readonly log: string | null;
+  readonly progress: IssueProgress;
+}
+
+/** The running state of one Spec. */
+export interface RunState {
+  readonly spec: SpecSlug | null;
+  readonly title: string;
+  readonly run: string | null;
+  readonly folder: string | null;
+  readonly startedAt: string | null;
+  readonly base: Oid | null;
+  readonly tip: Oid | null;
+  readonly concurrency: number;
+  readonly specState: SpecState;
+  readonly stage: 'starting' | 'running' | 'validating' | 'stopping' | 'finished';
+  readonly stopping: string | null;
+  readonly issues: ReadonlyMap<IssueId, IssueView>;
+  readonly notices: readonly { readonly level: 'info' | 'warning'; readonly message: string; readonly issue: IssueId | null }[];
+  readonly result: { readonly exit: 0 | 1 | 2; readonly reason: RunReason; readonly lines: readonly string[]; readonly at: string } | null;
+}
+
+/** The state before any event. */
+export const emptyState: RunState = {
+  spec: null,
+  title: '',
+  run: null,
+  folder: null,
+  startedAt: null,
+  base: null,
+  tip: null,
+  concurrency: 1,
+  specState: 'draft',
+  stage: 'starting',
+  stopping: null,
+  issues: new Map(),
+  notices: [],
+  result: null,
+};
+
+/** How an Issue stands, with what only the graph tells. */
+export type IssueStatus =
+  | Exclude<IssueProgress, { kind: 'idle' }>
+  | { readonly kind: 'ready' }
+  /** `on` is the root cause, not the next link of the chain. */
+  | { readonly kind: 'waiting'; readonly on: IssueId; readonly needsHuman: boolean };
+
+/** Computes how an Issue stands: *ready* and *waiting* follow from the graph. */
+export function issueStatus(issues: ReadonlyMap<IssueId, IssueView>, id: IssueId): IssueStatus {
+  const view = issues.get(id);
+  if (view === undefined) throw new Error(`no such Issue: ${id}`);
+  if (view.progress.kind !== 'idle') return view.progress;
+  const root = rootCause(issues, id);
+  return root ?? { kind: 'ready' };
+}
+
+/** Finds the Issue that a waiting one really waits for: one that needs a human first, else the deepest unfinished one. */
+export function rootCause(
+  issues: ReadonlyMap<IssueId, IssueView>,
+  id: IssueId,
+): { readonly kind: 'waiting'; readonly on: IssueId; readonly needsHuman: boolean } | undefined {
+  const seen = new Set<IssueId>();
+  let deepest: IssueId | undefined;
+  const pending = [id];
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    const view = issues.get(next);
+    if (view === undefined || seen.has(next)) continue;
+    seen.add(next);
+    if (next !== id) {
+      if (view.progress.kind === 'done') continue;
+      if (view.progress.kind === 'needs-human') return { kind: 'waiting', on: next, needsHuman: true };
+      const blocked = view.dependsOn.some((dependency) => issues.get(dependency)?.progress.kind !== 'done');
+      if (!blocked) deepest = next;
+    }
+    pending.push(...[...view.dependsOn].reverse());
+  }
+  return deepest === undefined ? undefined : { kind: 'waiting', on: deepest, needsHuman: false };
+}
+
+/** Folds one event into the state. Never throws on an unknown Issue: late events are ignored. */
+export function reduce(state: RunState, event: Event): RunState {
+  switch (event.type) {
+    case 'run.started':
+      return {
+        ...emptyState,
+        spec: event.spec,
+        title: event.title,
+        run: event.run,
+        folder: event.folder,
+        startedAt: event.at,
+        base: event.base,
+        tip: event.tip,
+        concurrency: event.concurrency,
+        specState: 'active',
+        stage: 'running',
+      };
+    case 'run.notice':
+      return {
+        ...state,
+        notices: [...state.notices.slice(-99), { level: event.level, message: event.message, issue: event.issue ?? null }],
+      };
+    case 'spec.snapshotted':
+      return { ...state, base: event.base, tip: event.tip, issues: fromFacts(event.issues) };
+    case 'run.recovered':
+      return { ...state, tip: event.tip, issues: fromFacts(event.issues) };
+    case 'spec.imported':
+      return { ...state, tip: event.tip };
+    case 'attempt.started':
+      return withIssue(state, event.issue, (view) => ({
+        ...view,
+        attempts: event.attempt,
+        startedAt: view.startedAt ?? event.at,
+        log: event.log,
+        progress: { kind: 'working', since: event.at, log: event.log, slot: event.slot },
+      }));
+    case 'attempt.finished':
+      return withIssue(state, event.issue, (view) => ({
+        ...view,
+        progress:
+          event.result === 'committed'
+            ? { kind: 'judging', since: event.at, gate: null, log: null }
+            : { kind: 'between', since: event.at, reason: event.reason ?? event.result },
+      }));
+    case 'gate.started':
+      return event.issue === null
+        ? state
+        : withIssue(state, event.issue, (view) => ({ ...view, log: event.log, progress: atGate(event) }));
+    case 'gate.finished':
+      return state;
+    case 'attempt.judged':
+      return withIssue(state, event.issue, (view) => ({
+        ...view,
+        progress:
+          event.verdict === 'pass'
+            ? { kind: 'integrating', since: event.at, step: 'queued', message: null, log: null }
+            : { kind: 'between', since: event.at, reason: event.findings[0]?.message ?? event.verdict },
+      }));
+    case 'issue.retrying':
+      return withIssue(state, event.issue, (view) => ({
+        ...view,
+        progress: { kind: 'retrying', since: event.at, reason: event.reason, inMs: event.inMs },
+      }));
+    case 'issue.queued':
+      return withIssue(state, event.issue, (view) => ({
+        ...view,
+        startedAt: view.startedAt ?? event.at,
+        progress: { kind: 'integrating', since: event.at, step: 'queued', message: null, log: null },
+      }));
+    case 'candidate.made':
+      return withIssue(state, event.issue, (view) => ({
+        ...view,
+        progress: { kind: 'integrating', since: event.at, step: 'verifying', message: null, log: null },
+      }));
+    case 'lane.held':
+      return withIssue(state, event.issue, (view) => ({
+        ...view,
+        progress: { kind: 'integrating', since: event.at, step: 'held', message: event.message, log: null },
+      }));
+    case 'candidate.conflicted':
+      return withIssue(state, event.issue, (view) => ({
+        ...view,
+        progress: { kind: 'between', since: event.at, reason: `conflict in ${event.files.join(', ')}` },
+      }));
+    case 'candidate.rejected':
+      return withIssue(state, event.issue, (view) => ({
+        ...view,
+        progress: { kind: 'between', since: event.at, reason: event.findings[0]?.message ?? 'red on the merged tree' },
+      }));
+    case 'issue.integrated':
+      return withIssue({ ...state, tip: event.commit }, event.issue, (view) => ({
+        ...view,
+        attempts: event.attempts,
+        endedAt: event.at,
+        progress: { kind: 'done', commit: event.commit },
+      }));
+    case 'issue.escalated':
+      return withIssue(state, event.issue, (view) => ({
+        ...view,
+        attempts: event.attempts,
+        endedAt: event.at,
+        progress: { kind: 'needs-human', cause: event.cause, question: event.question },
+      }));
+    case 'spec.validated':
+      return { ...state, stage: state.stage === 'stopping' ? 'stopping' : 'validating' };
+    case 'spec.state':
+      return { ...state, specState: event.state, tip: event.tip };
+    case 'run.stopping':
+      return { ...state, stage: 'stopping', stopping: event.reason };
+    case 'run.finished':
+      return {
+        ...state,
+        stage: 'finished',
+        tip: event.tip ?? state.tip,
+        result: { exit: event.exit, reason: event.reason, lines: event.lines, at: event.at },
+      };
+    default:
+      return unreachable(event);
+  }
+}
+
+function atGate(event: Extract<Event, { type: 'gate.started' }>): IssueProgress {
+  if (event.scope === 'issue') return { kind: 'judging', since: event.at, gate: event.gate, log: event.log };
+  return { kind: 'integrating', since: event.at, step: 'verifying', message: event.gate, log: event.log };
+}
+
+function withIssue(state: RunState, id: IssueId, change: (view: IssueView) => IssueView): RunState {
+  const view = state.issues.get(id);
+  if (view === undefined) return state;
+  const issues = new Map(state.issues);
+  issues.set(id, change(view));
+  return { ...state, issues };
+}
+
+function fromFacts(facts: readonly IssueFacts[]): ReadonlyMap<IssueId, IssueView> {
+  return new Map(
+    facts.map((fact) => [
+      fact.id,
+      {
+        id: fact.id,
+        title: fact.title,
+        wave: fact.wave,
+        dependsOn: fact.dependsOn,
+        attempts: fact.attempts,
+        startedAt: null,
+        endedAt: null,
+        log: null,
+        progress: progressOf(fact),
+      },
+    ]),
+  );
+}
+
+function progressOf(fact: IssueFacts): IssueProgress {
+  switch (fact.state) {
+    case 'done':
+      return { kind: 'done', commit: null };
+    case 'needs-human':
+      return { kind: 'needs-human', cause: null, question: fact.question ?? '' };
+    case 'wontfix':
+      return { kind: 'wontfix' };
+    case 'ready':
+    case 'in-progress':
+      return { kind: 'idle' };
+    default:
+      return unreachable(fact.state);
+  }
+}

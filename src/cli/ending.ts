@@ -1,0 +1,117 @@
+/** The last lines of a run: what is proved, what is asked of whom, and what to type next. */
+import type { IssueId, IssueState, Oid } from '../issue.js';
+import { shortOid } from '../issue.js';
+import type { SpecEnd } from '../loop/spec-loop.js';
+import { printable } from '../platform/text.js';
+import type { IssueView } from '../state.js';
+import { rootCause } from '../state.js';
+import type { OpenedGit } from '../worktree/git-types.js';
+import { exitCodes, type ExitCode } from './exit.js';
+
+/** Everything the last lines are made from. */
+export interface EndingParts {
+  readonly end: SpecEnd;
+  readonly spec: string;
+  readonly only: IssueId | null;
+  readonly tip: Oid;
+  readonly states: ReadonlyMap<IssueId, IssueState>;
+  readonly views: ReadonlyMap<IssueId, IssueView>;
+  readonly stray: readonly string[];
+  readonly stopped: string | null;
+  /** How `giro/<spec>` gets into the person's branch; see `bringIn`. */
+  readonly bringIn: readonly string[];
+}
+
+/** How a run ended, for its exit code and its last lines. */
+export interface Ending {
+  readonly exit: ExitCode;
+  readonly lines: readonly string[];
+}
+
+/** Composes the end of a run. The very last line says the result. */
+export function endingOf(parts: EndingParts): Ending {
+  const stray = parts.stray.map((file) => `changed in your checkout during the run, not by giro: ${printable(file)}`);
+  const done = [...parts.states.values()].filter((state) => state === 'done').length;
+  const total = parts.states.size;
+  const standing = `${String(done)} of ${String(total)} Issues integrated; giro/${parts.spec} is at ${shortOid(parts.tip)}`;
+  switch (parts.end.kind) {
+    case 'proof':
+      return { exit: exitCodes.proof, lines: [...stray, ...parts.bringIn, `proof: ${standing}, verified`] };
+    case 'stopped':
+      return {
+        exit: exitCodes.needsHuman,
+        lines: [...stray, standing, `stopped: ${parts.stopped ?? 'on request'}; go on with: giro implement ${parts.spec}`],
+      };
+    case 'held':
+      return { exit: exitCodes.needsHuman, lines: [...stray, standing, `needs a human: ${parts.end.message}`] };
+    case 'needs-human': {
+      const asked = askedLines(parts);
+      const validate = parts.end.validate.map((finding) => `validate: ${printable(finding.message)}`);
+      const first = parts.end.validate.length > 0 ? 'the Spec as a whole is red' : (asked.at(0) ?? 'see above');
+      return {
+        exit: exitCodes.needsHuman,
+        lines: [
+          ...stray,
+          ...validate,
+          ...asked,
+          ...waitingLines(parts),
+          standing,
+          `answer in docs/specs/${parts.spec}/ or on the Issue's branch, then: giro implement ${parts.spec}`,
+          `needs a human: ${first}`,
+        ],
+      };
+    }
+  }
+}
+
+/** Gives the exact commands that bring `giro/<spec>` into the person's branch, tried before they are shown. */
+export async function bringIn(git: OpenedGit, spec: string, tip: Oid): Promise<readonly string[]> {
+  const { head, branch, topLevel } = git.user;
+  const target = branch ?? 'your branch';
+  if (await git.isAncestor(tip, head)) return [`${target} has giro/${spec} already`];
+  const merged = await git.mergeTrees(head, tip);
+  const review = `read it:  git log --first-parent --stat giro/${spec}`;
+  const merge = (await git.isAncestor(head, tip)) ? `git merge --ff-only giro/${spec}` : `git merge giro/${spec}`;
+  if (merged.kind === 'conflict') {
+    return [
+      review,
+      `take it:  git merge giro/${spec}   (tried: conflicts with ${target} in ${merged.files.map(printable).join(', ')}; resolve them by hand)`,
+    ];
+  }
+  const inTheWay = topLevel === null ? [] : await obstacles(git, head, merged.tree);
+  if (inTheWay.length === 0) return [review, `take it:  ${merge}   (tried: merges cleanly into ${target})`];
+  const names = inTheWay.map(printable);
+  return [
+    review,
+    `in the way: ${names.slice(0, 5).join(', ')}${names.length > 5 ? ` and ${String(names.length - 5)} more` : ''} ${names.length === 1 ? 'is' : 'are'} uncommitted here`,
+    `take it:  git stash push --include-untracked -- ${names.slice(0, 5).map(quoted).join(' ')}${names.length > 5 ? ' ...' : ''} && ${merge}   (the stash keeps your version)`,
+  ];
+}
+
+/** Uncommitted files that the merge would write. */
+async function obstacles(git: OpenedGit, head: Oid, merged: Oid): Promise<readonly string[]> {
+  const [uncommitted, changes] = [await git.user.uncommitted(), await git.diffTrees(head, merged)];
+  const written = new Set(changes.map((change) => change.path));
+  return uncommitted.filter((file) => written.has(file));
+}
+
+function askedLines(parts: EndingParts): readonly string[] {
+  return [...parts.views.values()].flatMap((view) => {
+    const { progress } = view;
+    if (progress.kind === 'needs-human') return [`${view.id} needs a human: ${printable(progress.question)}`];
+    if (progress.kind === 'integrating' && progress.step === 'held') return [`${view.id} is held: ${printable(progress.message ?? '')}`];
+    return [];
+  });
+}
+
+function waitingLines(parts: EndingParts): readonly string[] {
+  return [...parts.views.values()].flatMap((view) => {
+    if (view.progress.kind !== 'idle') return [];
+    const root = rootCause(parts.views, view.id);
+    return root === undefined ? [] : [`${view.id} waits for ${root.on}${root.needsHuman ? ', which needs a human' : ''}`];
+  });
+}
+
+function quoted(path: string): string {
+  return /^[\w./@+-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
+}

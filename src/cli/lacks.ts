@@ -1,0 +1,16 @@
+/** What a clean checkout lacks although the person's has it: for the hint beside a gate that cannot run. */
+import { join } from 'node:path';
+import { listFolder } from '../platform/files.js';
+
+const ignoredAnyway = new Set(['.git', 'dist', 'build', 'out', 'coverage', '.DS_Store']);
+
+/** Names of folders and files at the top of the person's checkout that a gate checkout has not. */
+export async function lackingIn(checkout: string, top: string): Promise<readonly string[]> {
+  const there = new Set((await listFolder(checkout)).map((entry) => entry.name));
+  const here = await listFolder(top);
+  return here
+    .map((entry) => (entry.kind === 'folder' ? `${entry.name}/` : entry.name))
+    .filter((name) => !there.has(name.replace(/\/$/, '')) && !ignoredAnyway.has(name.replace(/\/$/, '')))
+    .filter((name) => /^(?:node_modules|vendor|target|venv|\.venv|\.env.*|\.tox|bower_components|jspm_packages|Pods|\.?direnv)/.test(name))
+    .map((name) => join(name));
+}

@@ -1,0 +1,137 @@
+/** The command line: what there is, and nothing loaded before it is needed. The only place that ends the process. */
+import { Command, InvalidArgumentError, Option } from 'commander';
+import type { ExitCode } from './exit.js';
+import { exitCodes, exitHelp } from './exit.js';
+import type { ProcessEnd } from './implement.js';
+import type { Terminal } from './show.js';
+import { giroVersion } from './version.js';
+
+const terminal: Terminal = { stdout: process.stdout, stdin: process.stdin, env: { ...process.env } };
+
+/** Builds the commands. Each loads its own module when it runs. */
+function commands(end: (end: ProcessEnd) => void): Command {
+  const folder = (): Option => new Option('-C, --directory <dir>', 'run as if started in <dir>').default('.', 'here');
+  const program = new Command('giro')
+    .description('Turns a Spec in markdown into integrated, verified work by AI coding agents.')
+    .version(giroVersion, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'print this help')
+    .configureHelp({ showGlobalOptions: true })
+    .addHelpText(
+      'after',
+      `
+Examples:
+  giro demo                          see the whole engine on a made-up repository
+  giro init                          write giro.toml and an example Spec here
+  giro implement auth                run docs/specs/auth to the end
+  giro implement auth --dry-run      show the plan, spend nothing
+  giro implement auth -c 8 --json    eight agents at once, events as NDJSON
+  giro status auth                   where everything stands, and why
+
+${exitHelp}`,
+    );
+  program
+    .command('implement')
+    .description('run a Spec (or one of its Issues) until it is proved or a person is needed')
+    .argument('<target>', 'a Spec (auth, docs/specs/auth) or an Issue (auth/03, docs/specs/auth/issues/03-login.md)')
+    .addOption(new Option('-c, --concurrency <N>', 'agents at once, a whole number of 1 or more').argParser(parseConcurrency))
+    .option('--json', 'write the events as NDJSON; stdout holds nothing else')
+    .option('--plain', 'one line per event, also on a terminal')
+    .option('-n, --dry-run', 'show the plan, the waves, the gates and the budget; spend and write nothing')
+    .option('-q, --quiet', 'only what landed, what needs a person, and the end')
+    .option('--verbose', 'every event')
+    .addOption(folder())
+    .addHelpText('after', `\nExamples:\n  giro implement auth\n  giro implement docs/specs/auth --concurrency 8\n  giro implement auth/03-login\n\n${exitHelp}`)
+    .action(async (target: string, options: ImplementFlags) => {
+      const { implement } = await import('./implement.js');
+      end(
+        await implement(
+          {
+            target,
+            concurrency: options.concurrency ?? null,
+            json: options.json ?? false,
+            plain: options.plain ?? false,
+            dryRun: options.dryRun ?? false,
+            quiet: options.quiet ?? false,
+            verbose: options.verbose ?? false,
+            folder: options.directory,
+          },
+          terminal,
+        ),
+      );
+    });
+  program
+    .command('status')
+    .description('show where everything stands, from git alone; starts nothing')
+    .argument('[target]', 'a Spec or an Issue; all Specs when absent')
+    .option('--json', 'print it as JSON')
+    .addOption(folder())
+    .addHelpText('after', '\nExamples:\n  giro status\n  giro status auth\n  giro status auth/03\n  giro status auth --json')
+    .action(async (target: string | undefined, options: { readonly json?: boolean; readonly directory: string }) => {
+      const { status } = await import('./status.js');
+      end({ exit: await status({ target: target ?? null, json: options.json ?? false, folder: options.directory }, terminal) });
+    });
+  program
+    .command('init')
+    .description('write giro.toml and an example Spec; touches nothing that exists')
+    .addOption(folder())
+    .action(async (options: { readonly directory: string }) => {
+      const { runInit } = await import('./init.js');
+      const exit = await runInit({
+        folder: options.directory,
+        own: terminal.env,
+        print: (line) => {
+          process.stdout.write(`${line}\n`);
+        },
+      });
+      end({ exit: exit === 0 ? exitCodes.proof : exitCodes.error });
+    });
+  program
+    .command('demo')
+    .description('run the whole engine on a made-up repository; needs no agent and no key')
+    .option('--plain', 'one line per event, also on a terminal')
+    .option('--json', 'write the events as NDJSON')
+    .option('--fast', 'without the pauses that let a person watch')
+    .action(async (options: { readonly plain?: boolean; readonly json?: boolean; readonly fast?: boolean }) => {
+      const { demo } = await import('./demo.js');
+      end(await demo({ plain: options.plain ?? false, json: options.json ?? false, fast: options.fast ?? false }, terminal));
+    });
+  return program;
+}
+
+interface ImplementFlags {
+  readonly concurrency?: number;
+  readonly json?: boolean;
+  readonly plain?: boolean;
+  readonly dryRun?: boolean;
+  readonly quiet?: boolean;
+  readonly verbose?: boolean;
+  readonly directory: string;
+}
+
+function parseConcurrency(text: string): number {
+  const value = /^[0-9]+$/.test(text) ? Number(text) : 0;
+  if (!Number.isSafeInteger(value) || value < 1) throw new InvalidArgumentError('It must be a whole number of 1 or more.');
+  return value;
+}
+
+function endProcess(end: ProcessEnd): void {
+  if ('exit' in end) {
+    process.exitCode = end.exit;
+    return;
+  }
+  process.kill(process.pid, end.signal);
+}
+
+function crash(error: unknown): void {
+  const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  process.stderr.write(`giro: this is a bug of giro; the state is saved, and the same command goes on from it\n${text}\n`);
+  process.exit(exitCodes.error satisfies ExitCode);
+}
+
+process.on('uncaughtException', crash);
+process.stdout.on('error', () => undefined);
+try {
+  await commands(endProcess).parseAsync(process.argv);
+} catch (error) {
+  crash(error);
+}

@@ -1,0 +1,303 @@
+/**
+ * Everything that can be known and refused before a run writes or spends anything: the repository, giro.toml, the
+ * Spec's files, the graph, the branches in the way.
+ */
+import { isAbsolute, join } from 'node:path';
+import { access, constants } from 'node:fs/promises';
+import { renderDiagnostics } from '../config/diagnostic.js';
+import { checkGates, parseSpecFolder, type ParsedSpec } from '../config/issue-file.js';
+import { loadPolicy } from '../config/load.js';
+import { nearest } from '../config/nearest.js';
+import { failed, ok, unreachable, type Diagnostic, type Failure, type Result } from '../failure.js';
+import type { IssueId, Oid, SpecSlug } from '../issue.js';
+import { issueNumber } from '../issue.js';
+import { childEnvironment } from '../platform/environment.js';
+import { kindOf, listFolder, readIfExists } from '../platform/files.js';
+import type { DriverDefinition, Policy } from '../policy.js';
+import { checkGraph, type GraphProblem } from '../scheduler/graph.js';
+import { specsFolder } from '../spec.js';
+import { firstIntake, laterIntake, type Intake } from '../store/intake.js';
+import type { IssueBranches } from '../store/facts.js';
+import { readBranches } from '../store/facts.js';
+import { readSpecAt, type SpecFile } from '../store/read.js';
+import { branchName, integrationRef } from '../store/refs.js';
+import type { OpenedGit } from '../worktree/git-types.js';
+
+/** A run that may start. */
+export interface Prepared {
+  readonly policy: Policy;
+  readonly spec: SpecSlug;
+  readonly parsed: ParsedSpec;
+  readonly intake: Intake;
+  /** The Spec's files of the checkout, as read; `null`: the checkout has no such folder. */
+  readonly read: readonly SpecFile[] | null;
+  /** `null`: this is the first run. */
+  readonly tip: Oid | null;
+  /** The Spec's state on the integration branch before this run. */
+  readonly before: 'draft' | 'active' | 'done' | 'needs-human';
+  readonly branches: IssueBranches;
+}
+
+/** Reads and checks everything; the first thing wrong of each kind, or all mistakes of all files. */
+export async function prepare(request: {
+  readonly git: OpenedGit;
+  readonly top: string;
+  readonly spec: SpecSlug;
+  readonly own: Readonly<Record<string, string | undefined>>;
+  readonly processors: number;
+  readonly at: string;
+}): Promise<Result<Prepared, Failure>> {
+  const { git, spec } = request;
+  const policy = await readPolicy(request);
+  if (!policy.ok) return policy;
+  const read = await readCheckout(request.top, spec);
+  const tip = await git.readRef(integrationRef(spec));
+  const inTheWay = await blockingBranch(git, spec, tip);
+  if (inTheWay !== null) return failed(inTheWay);
+  if (tip === null && read === null) return failed(await noSuchSpec(request.top, spec));
+  const branches = await readBranches(git, spec);
+  const taken = await takeIn({ ...request, tip, read, branches });
+  if (!taken.ok) return taken;
+  const files = [...taken.value.intake.files].map(([path, content]) => ({ path, bytes: Buffer.from(content) }));
+  const parsed = parseSpecFolder({ slug: spec, files });
+  if (!parsed.ok) return parsed;
+  const mistakes = check(parsed.value, policy.value);
+  if (mistakes.length > 0) return failed({ kind: 'diagnostics', diagnostics: mistakes });
+  if (parsed.value.spec.issues.length === 0) return failed(noIssues(spec));
+  return ok({ policy: policy.value, spec, parsed: parsed.value, read, tip, branches, ...taken.value });
+}
+
+/** Reads giro.toml from the person's checkout (L9). */
+export async function readPolicy(request: {
+  readonly top: string;
+  readonly own: Readonly<Record<string, string | undefined>>;
+  readonly processors: number;
+}): Promise<Result<Policy, Failure>> {
+  const bytes = await readIfExists(join(request.top, 'giro.toml'));
+  if (bytes === null) {
+    return failed({ kind: 'environment', message: `there is no giro.toml in ${request.top}`, hint: 'write one with: giro init' });
+  }
+  const include = await readIfExists(join(request.top, '.worktreeinclude'));
+  const policy = loadPolicy({
+    text: bytes.toString('utf8'),
+    file: 'giro.toml',
+    repository: request.top,
+    processors: request.processors,
+    own: request.own,
+    ...(include === null ? {} : { worktreeInclude: include.toString('utf8') }),
+  });
+  if (!policy.ok) return policy;
+  const missing = await missingProgram(policy.value, request);
+  return missing === null ? policy : failed(missing);
+}
+
+/** Shows a failure to a person: what, and what to do about it. */
+export function renderFailure(failure: Failure): string {
+  switch (failure.kind) {
+    case 'diagnostics':
+      return renderDiagnostics(failure.diagnostics);
+    case 'usage':
+    case 'environment':
+    case 'locked':
+      return failure.hint === undefined ? `giro: ${failure.message}` : `giro: ${failure.message}\n  ${failure.hint}`;
+    default:
+      return unreachable(failure);
+  }
+}
+
+/** Reads the Spec's folder of a checkout; `null` when there is none. */
+export async function readCheckout(top: string, spec: SpecSlug): Promise<readonly SpecFile[] | null> {
+  const folder = join(top, specsFolder, spec);
+  if ((await kindOf(folder)) !== 'folder') return null;
+  const files: SpecFile[] = [];
+  const walk = async (path: string, inside: string): Promise<void> => {
+    for (const entry of await listFolder(path)) {
+      const [full, name] = [join(path, entry.name), `${inside}/${entry.name}`];
+      if (entry.kind === 'folder') await walk(full, name);
+      if (entry.kind !== 'file') continue;
+      const bytes = await readIfExists(full);
+      if (bytes !== null) files.push({ path: name, bytes });
+    }
+  };
+  await walk(folder, `${specsFolder}/${spec}`);
+  return files;
+}
+
+async function takeIn(request: {
+  readonly git: OpenedGit;
+  readonly spec: SpecSlug;
+  readonly tip: Oid | null;
+  readonly read: readonly SpecFile[] | null;
+  readonly branches: IssueBranches;
+  readonly at: string;
+}): Promise<Result<{ readonly intake: Intake; readonly before: Prepared['before'] }, Failure>> {
+  const { git, spec, tip, read } = request;
+  if (tip === null) {
+    const intake = firstIntake(read ?? []);
+    const parsed = parseSpecFolder({ slug: spec, files: (read ?? []).map((file) => ({ path: file.path, bytes: file.bytes })) });
+    if (!parsed.ok) return parsed;
+    return parsed.value.spec.state === 'done' ? failed(doneWithoutBranch(spec)) : ok({ intake, before: 'draft' });
+  }
+  const present = await readSpecAt(git, tip, spec);
+  const before = present.ok ? present.value.spec.state : 'active';
+  const intake = await laterIntake(git, {
+    spec,
+    tip,
+    branches: [...request.branches.values()],
+    folder: `${specsFolder}/${spec}`,
+    checkout: read,
+    answers: before === 'needs-human',
+    at: request.at,
+  });
+  return ok({ intake, before });
+}
+
+function check(parsed: ParsedSpec, policy: Policy): readonly Diagnostic[] {
+  const graph = checkGraph(parsed.spec.issues).map((problem) => graphDiagnostic(parsed, problem));
+  return [...graph, ...checkGates(parsed, policy.gates.map((gate) => gate.name))];
+}
+
+function graphDiagnostic(parsed: ParsedSpec, problem: GraphProblem): Diagnostic {
+  const place = (issue: IssueId, on: IssueId | undefined): Pick<Diagnostic, 'file'> => {
+    const known = on === undefined ? undefined : parsed.places.get(issue)?.dependsOn.get(on);
+    return known ?? { file: parsed.spec.issues.find((one) => one.id === issue)?.path ?? issue };
+  };
+  switch (problem.kind) {
+    case 'cycle': {
+      const [first, second] = problem.path;
+      return {
+        ...(first === undefined ? { file: parsed.spec.folder } : place(first, second)),
+        message: `the dependencies form a cycle: ${problem.path.join(' -> ')}`,
+        hint: 'remove one of these dependencies',
+      };
+    }
+    case 'self':
+      return { ...place(problem.issue, problem.issue), message: `${problem.issue} depends on itself` };
+    case 'wontfix': {
+      const on = parsed.spec.issues.find((issue) => issue.id === problem.id)?.id;
+      return {
+        ...place(problem.issue, on),
+        message: `${problem.issue} depends on ${problem.id}, which is wontfix`,
+        hint: 'remove the dependency, or set the other Issue to ready',
+      };
+    }
+    case 'unknown':
+      return {
+        ...place(problem.issue, undefined),
+        message: `${problem.issue} depends on ${JSON.stringify(problem.id)}, which does not exist`,
+        ...(problem.nearest.length === 0 ? {} : { hint: `did you mean ${problem.nearest.join(' or ')}?` }),
+      };
+    case 'duplicate-number': {
+      const [first] = problem.issues;
+      return {
+        file: first === undefined ? parsed.spec.folder : place(first, undefined).file,
+        message: `two Issues have the number ${first === undefined ? '' : String(issueNumber(first))}: ${problem.issues.join(', ')}`,
+        hint: 'give one of them the next free number',
+      };
+    }
+    default:
+      return unreachable(problem);
+  }
+}
+
+/** git cannot hold both `x` and `x/y`: a branch of the person's that keeps giro's names from existing. */
+async function blockingBranch(git: OpenedGit, spec: SpecSlug, tip: Oid | null): Promise<Failure | null> {
+  for (const above of ['refs/heads/giro', 'refs/heads/giro-issue', `refs/heads/giro-issue/${spec}`]) {
+    if ((await git.readRef(above)) === null) continue;
+    const name = branchName(above);
+    return inTheWay(name, `git branch -m ${name} ${name.replaceAll('/', '-')}-old`);
+  }
+  if (tip !== null) return null;
+  const [below] = (await git.listRefs(`${integrationRef(spec)}/`)).keys();
+  if (below === undefined) return null;
+  const name = branchName(below);
+  return inTheWay(name, `git branch -m ${name} ${name.replaceAll('/', '-')}`);
+}
+
+function inTheWay(name: string, fix: string): Failure {
+  return {
+    kind: 'environment',
+    message: `the branch ${name} is in the way: git cannot hold it beside the branches of giro`,
+    hint: `rename it: ${fix}`,
+  };
+}
+
+async function noSuchSpec(top: string, spec: SpecSlug): Promise<Failure> {
+  const known = (await listFolder(join(top, specsFolder))).filter((entry) => entry.kind === 'folder').map((entry) => entry.name);
+  const close = nearest(spec, known);
+  return {
+    kind: 'usage',
+    message: `there is no Spec ${JSON.stringify(spec)}: ${specsFolder}/${spec}/SPEC.md does not exist`,
+    hint:
+      close.length > 0 ? `did you mean ${close.join(' or ')}?` : known.length > 0 ? `known: ${known.join(', ')}` : 'write one with: giro init',
+  };
+}
+
+function noIssues(spec: SpecSlug): Failure {
+  return {
+    kind: 'usage',
+    message: `the Spec ${spec} has no Issues, and planning them is not available in this version`,
+    hint: `write ${specsFolder}/${spec}/issues/01-<name>.md`,
+  };
+}
+
+function doneWithoutBranch(spec: SpecSlug): Failure {
+  return {
+    kind: 'usage',
+    message: `${specsFolder}/${spec}/SPEC.md says done, but there is no branch giro/${spec} that could prove it`,
+    hint: 'set state: draft in SPEC.md to run it again',
+  };
+}
+
+/** An agent program that is not there is said before anything is spent. */
+async function missingProgram(
+  policy: Policy,
+  request: { readonly top: string; readonly own: Readonly<Record<string, string | undefined>> },
+): Promise<Failure | null> {
+  const definition = policy.drivers.byName.get(policy.roles.worker);
+  if (definition === undefined) return null;
+  const program = programOf(definition);
+  if (program.includes('/')) {
+    const path = isAbsolute(program) ? program : join(request.top, program);
+    if (definition.kind === 'scripted') return (await kindOf(path)) === null ? notThere(definition.name, program, path) : null;
+    if (await isExecutable(path)) return null;
+    return (await kindOf(path)) === null
+      ? notThere(definition.name, program, path)
+      : { kind: 'environment', message: `[driver.${definition.name}] cannot run ${program}`, hint: `make it executable: chmod +x ${path}` };
+  }
+  if (definition.kind === 'scripted') {
+    const path = join(request.top, program);
+    return (await kindOf(path)) === null ? notThere(definition.name, program, path) : null;
+  }
+  const folders = (childEnvironment(request.own)['PATH'] ?? '').split(':').filter((folder) => folder !== '');
+  for (const folder of folders) if (await isExecutable(join(folder, program))) return null;
+  return {
+    kind: 'environment',
+    message: `[driver.${definition.name}] names ${program}, which is not on PATH`,
+    hint: 'install it, or write its full path in giro.toml',
+  };
+}
+
+function programOf(definition: DriverDefinition): string {
+  switch (definition.kind) {
+    case 'command':
+      return definition.run[0];
+    case 'scripted':
+      return definition.script;
+    default:
+      return unreachable(definition);
+  }
+}
+
+function notThere(driver: string, program: string, path: string): Failure {
+  return { kind: 'environment', message: `[driver.${driver}] names ${program}, but there is no ${path}`, hint: 'write it, or change giro.toml' };
+}
+
+async function isExecutable(path: string): Promise<boolean> {
+  try {
+    await access(path, constants.X_OK);
+    return (await kindOf(path)) !== 'folder';
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,259 @@
+/** `giro status [target]`: where everything stands, from refs and blobs alone; starts nothing and takes no lock. */
+import { realpath } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseSpecFolder } from '../config/issue-file.js';
+import type { IssueFacts } from '../event.js';
+import { failed, ok, type Diagnostic, type Failure, type Result } from '../failure.js';
+import { type IssueId, type Oid, type SpecSlug } from '../issue.js';
+import { parseSpecSlug } from '../issue.js';
+import { listFolder } from '../platform/files.js';
+import { printable } from '../platform/text.js';
+import { buildGraph } from '../scheduler/graph.js';
+import { checkGraph } from '../scheduler/graph.js';
+import { specsFolder, type Spec, type SpecState } from '../spec.js';
+import { reduce, rootCause, emptyState, type RunState } from '../state.js';
+import { readBranches, readFacts, type IssueBranches } from '../store/facts.js';
+import { findBase } from '../store/intake.js';
+import { lockOwner } from '../store/lock.js';
+import { readSpecAt } from '../store/read.js';
+import { branchName, integrationRef, issueRef } from '../store/refs.js';
+import type { OpenedGit } from '../worktree/git-types.js';
+import { openGit } from '../worktree/git.js';
+import { exitCodes, type ExitCode } from './exit.js';
+import { readCheckout, renderFailure } from './prepare.js';
+import { write, type Terminal } from './show.js';
+import { findIssue, parseTarget } from './target.js';
+
+/** What was typed. */
+export interface StatusOptions {
+  readonly target: string | null;
+  readonly json: boolean;
+  readonly folder: string;
+}
+
+/** One Issue as `--json` shows it. */
+interface IssueStatusJson {
+  readonly id: string;
+  readonly title: string;
+  readonly state: string;
+  readonly phase?: string;
+  readonly attempts: number;
+  readonly wave: number;
+  readonly dependsOn: readonly string[];
+  readonly waitsFor?: string;
+  readonly branch?: string;
+  readonly question?: string;
+  readonly worktree?: string;
+}
+
+/** One Spec as `--json` shows it. */
+interface SpecStatusJson {
+  readonly spec: string;
+  readonly title: string;
+  readonly state: SpecState;
+  readonly base: string | null;
+  readonly tip: string | null;
+  readonly running: { readonly pid: number; readonly host: string } | null;
+  readonly issues: readonly IssueStatusJson[];
+}
+
+/** Runs the command. */
+export async function status(options: StatusOptions, terminal: Terminal): Promise<ExitCode> {
+  const opened = await openGit({ folder: options.folder, own: terminal.env, runFolder: null });
+  if (!opened.ok) return refuse(opened.failure);
+  const git = opened.value;
+  try {
+    const read = await readAll(git, options);
+    if (!read.ok) return refuse(read.failure);
+    const { specs, issue } = read.value;
+    const [first] = specs;
+    if (options.json) write(terminal, `${JSON.stringify(options.target === null ? { specs } : first)}\n`);
+    else if (issue !== null && first !== undefined) write(terminal, await issueText(git, first, issue));
+    else write(terminal, options.target === null ? overview(specs) : specText(first));
+    return exitCodes.proof;
+  } finally {
+    await git.close();
+  }
+}
+
+function refuse(failure: Failure): ExitCode {
+  process.stderr.write(`${renderFailure(failure)}\n`);
+  return exitCodes.error;
+}
+
+interface AllRead {
+  readonly specs: readonly SpecStatusJson[];
+  readonly issue: string | null;
+}
+
+async function readAll(git: OpenedGit, options: StatusOptions): Promise<Result<AllRead, Failure>> {
+  const top = git.user.topLevel;
+  if (options.target === null) {
+    const specs: SpecStatusJson[] = [];
+    for (const slug of await knownSpecs(git, top)) {
+      const read = await readSpec(git, slug, top);
+      if (!read.ok) return read;
+      specs.push(read.value);
+    }
+    return ok({ specs, issue: null });
+  }
+  const target = parseTarget(options.target, { cwd: await realpath(options.folder), top: top ?? options.folder });
+  if (!target.ok) return target;
+  if (target.value.kind === 'backlog') return readAll(git, { ...options, target: null });
+  const read = await readSpec(git, target.value.spec, top);
+  if (!read.ok) return read;
+  return ok({ specs: [read.value], issue: target.value.kind === 'issue' ? target.value.issue : null });
+}
+
+async function knownSpecs(git: OpenedGit, top: string | null): Promise<readonly SpecSlug[]> {
+  const branches = [...(await git.listRefs('refs/heads/giro/')).keys()].map((ref) => ref.slice('refs/heads/giro/'.length));
+  const folders = top === null ? [] : (await listFolder(join(top, specsFolder))).filter((entry) => entry.kind === 'folder');
+  const names = new Set([...branches, ...folders.map((entry) => entry.name)]);
+  return [...names].sort().flatMap((name) => parseSpecSlug(name) ?? []);
+}
+
+async function readSpec(git: OpenedGit, slug: SpecSlug, top: string | null): Promise<Result<SpecStatusJson, Failure>> {
+  const tip = await git.readRef(integrationRef(slug));
+  const parsed = tip === null ? await parseCheckout(slug, top) : await readSpecAt(git, tip, slug);
+  if (!parsed.ok) return parsed;
+  const { spec } = parsed.value;
+  const cycles = checkGraph(spec.issues);
+  if (cycles.length > 0) return failed({ kind: 'usage', message: `the dependencies of ${slug} are not valid`, hint: `see: giro implement ${slug} --dry-run` });
+  const graph = buildGraph(spec.issues);
+  const branches = await readBranches(git, slug);
+  const facts = await readFacts(git, { spec, branches: tip === null ? new Map() : branches, wave: (id) => graph.wave(id) });
+  const worktrees = await worktreesOf(git, slug);
+  return ok({
+    spec: slug,
+    title: spec.title,
+    state: spec.state,
+    base: tip === null ? null : await findBase(git, tip),
+    tip,
+    running: await lockOwner(git.commonDir, slug),
+    issues: issuesJson({ spec, facts, branches, worktrees, tip }),
+  });
+}
+
+async function parseCheckout(
+  slug: SpecSlug,
+  top: string | null,
+): Promise<Result<{ readonly spec: Spec }, { readonly kind: 'diagnostics'; readonly diagnostics: readonly Diagnostic[] } | Failure>> {
+  const files = top === null ? null : await readCheckout(top, slug);
+  if (files === null) return failed({ kind: 'usage', message: `there is no Spec ${JSON.stringify(slug)}`, hint: `write ${specsFolder}/${slug}/SPEC.md` });
+  return parseSpecFolder({ slug, files });
+}
+
+/** Where the worktrees of a Spec's Issues lie, by Issue. */
+async function worktreesOf(git: OpenedGit, slug: SpecSlug): Promise<ReadonlyMap<string, string>> {
+  const pattern = new RegExp(`^giro ${slug} (\\S+)$`);
+  return new Map(
+    (await git.listWorktrees()).flatMap((worktree): [string, string][] => {
+      const issue = pattern.exec(worktree.locked?.trim() ?? '')?.[1];
+      return issue === undefined ? [] : [[issue, worktree.folder]];
+    }),
+  );
+}
+
+function issuesJson(parts: {
+  readonly spec: Spec;
+  readonly facts: readonly IssueFacts[];
+  readonly branches: IssueBranches;
+  readonly worktrees: ReadonlyMap<string, string>;
+  readonly tip: Oid | null;
+}): readonly IssueStatusJson[] {
+  const state = folded(parts);
+  return parts.facts.map((fact) => {
+    const waiting = fact.state === 'ready' || fact.state === 'in-progress' ? rootCause(state.issues, fact.id) : undefined;
+    const branch = parts.branches.has(fact.id) && parts.tip !== null ? branchName(issueRef(parts.spec.slug, fact.id)) : undefined;
+    const worktree = fact.state === 'done' ? undefined : parts.worktrees.get(fact.id);
+    return {
+      id: fact.id,
+      title: fact.title,
+      state: fact.state,
+      ...(fact.phase === undefined ? {} : { phase: fact.phase }),
+      attempts: fact.attempts,
+      wave: fact.wave,
+      dependsOn: fact.dependsOn,
+      ...(waiting === undefined ? {} : { waitsFor: waiting.on }),
+      ...(branch === undefined ? {} : { branch }),
+      ...(fact.question === undefined || fact.question === '' ? {} : { question: fact.question }),
+      ...(worktree === undefined ? {} : { worktree }),
+    };
+  });
+}
+
+/** The state that the engine itself would start from: one reducer for every view. */
+function folded(parts: { readonly spec: Spec; readonly facts: readonly IssueFacts[]; readonly tip: Oid | null }): RunState {
+  const tip = parts.tip ?? ('' as Oid);
+  return reduce(emptyState, { v: 1, at: '', run: '', type: 'run.recovered', spec: parts.spec.slug, tip, issues: parts.facts });
+}
+
+function overview(specs: readonly SpecStatusJson[]): string {
+  if (specs.length === 0) return 'no Specs yet: write one with giro init\n';
+  const width = Math.max(...specs.map((spec) => spec.spec.length));
+  const lines = specs.map((spec) => {
+    const done = spec.issues.filter((issue) => issue.state === 'done').length;
+    const asking = spec.issues.filter((issue) => issue.state === 'needs-human').length;
+    const asks = asking === 0 ? '' : `, ${String(asking)} need a human`;
+    return `${spec.spec.padEnd(width)}  ${spec.state.padEnd(11)}  ${String(done)}/${String(spec.issues.length)} done${asks}  ${printable(spec.title)}`;
+  });
+  return `${lines.join('\n')}\n`;
+}
+
+const symbols: Readonly<Record<string, string>> = { done: '✔', 'needs-human': '!', wontfix: '-', ready: '·', 'in-progress': '▶' };
+
+function specText(spec: SpecStatusJson | undefined): string {
+  if (spec === undefined) return '';
+  const lines = [
+    `${spec.spec}: ${printable(spec.title)}`,
+    `state ${spec.state}${spec.tip === null ? ', never run' : ` · giro/${spec.spec} at ${spec.tip.slice(0, 7)}${spec.base === null ? '' : ` · base ${spec.base.slice(0, 7)}`}`}`,
+    spec.running === null ? 'nothing is running on it' : `running: process ${String(spec.running.pid)} on ${printable(spec.running.host)}`,
+    '',
+    ...spec.issues.flatMap((issue) => issueLines(spec, issue)),
+    '',
+    ...nextLines(spec),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function issueLines(spec: SpecStatusJson, issue: IssueStatusJson): readonly string[] {
+  const width = Math.max(...spec.issues.map((one) => one.id.length));
+  const phase = issue.phase === undefined ? '' : ` (${issue.phase})`;
+  const attempts = issue.attempts === 0 ? '' : ` · ${String(issue.attempts)} ${issue.attempts === 1 ? 'attempt' : 'attempts'}`;
+  const root = spec.issues.find((one) => one.id === issue.waitsFor);
+  const waits = root === undefined ? '' : ` · waits for ${root.id}${root.state === 'needs-human' ? ', which needs a human' : ''}`;
+  return [
+    `${symbols[issue.state] ?? ' '} ${issue.id.padEnd(width)}  wave ${String(issue.wave)}  ${`${issue.state}${phase}`.padEnd(12)}${attempts}${waits}  ${printable(issue.title)}`,
+    ...(issue.question === undefined ? [] : [`    asks: ${printable(issue.question)}`]),
+    ...(issue.worktree === undefined || issue.state === 'ready' ? [] : [`    worktree: ${printable(issue.worktree)}`]),
+  ];
+}
+
+function nextLines(spec: SpecStatusJson): readonly string[] {
+  if (spec.state === 'done') return [`take it: git merge giro/${spec.spec}`];
+  const asking = spec.issues.filter((issue) => issue.state === 'needs-human').map((issue) => issue.id);
+  const why = asking.length === 0 ? [] : [`asks for you: ${asking.join(', ')} (details: giro status ${spec.spec}/${asking[0] ?? ''})`];
+  return spec.running === null ? [...why, `next: giro implement ${spec.spec}`] : why;
+}
+
+/** One Issue with its whole History. */
+async function issueText(git: OpenedGit, spec: SpecStatusJson, typed: string): Promise<string> {
+  const id = findIssue(
+    spec.issues.map((issue) => issue.id as IssueId),
+    typed,
+  );
+  const issue = spec.issues.find((one) => one.id === id);
+  if (issue === undefined) return `the Spec ${spec.spec} has no Issue ${JSON.stringify(typed)}; known: ${spec.issues.map((one) => one.id).join(', ')}\n`;
+  const path = `${specsFolder}/${spec.spec}/issues/${issue.id}.md`;
+  const commits = [issue.branch === undefined || issue.state === 'done' ? null : await git.readRef(`refs/heads/${issue.branch}`), spec.tip as Oid | null];
+  for (const commit of commits) {
+    const entry = commit === null ? null : await git.readPath(commit, path);
+    if (entry === null || entry === undefined) continue;
+    const text = (await git.readBlob(entry.oid)).toString('utf8');
+    const start = text.indexOf('\n## History');
+    const history = start < 0 ? 'no attempt yet' : text.slice(start + 1).trimEnd();
+    return `${issueLines(spec, issue).join('\n')}\n\n${history.split('\n').map(printable).join('\n')}\n`;
+  }
+  return `${issueLines(spec, issue).join('\n')}\n`;
+}
+

@@ -1,0 +1,66 @@
+/** How a run is stopped: the first signal in order, the second at once. The process then ends by the signal. */
+import { endEveryProcess } from '../platform/process.js';
+
+/** A signal that stops a run. */
+export type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGHUP';
+
+/** What the engine is told when a run is stopped. */
+export class Stopped extends Error {
+  readonly signal: StopSignal;
+  constructor(signal: StopSignal) {
+    super(`stopped by ${signal}`);
+    this.signal = signal;
+  }
+}
+
+/** Listens for signals while a run is on. */
+export interface Stopping {
+  readonly signal: AbortSignal;
+  /** What stopped the run; `null`: nothing. */
+  readonly by: () => StopSignal | null;
+  /** Ctrl+C on the board, where it is a key and not a signal. */
+  interrupt(): void;
+  close(): void;
+}
+
+/** Starts listening. `onFirst` says it to the person; `onSecond` gives the terminal back before the process dies. */
+export function listenForStop(ports: { readonly onFirst: (signal: StopSignal) => void; readonly onSecond: () => void }): Stopping {
+  const controller = new AbortController();
+  let by: StopSignal | null = null;
+  const stop = (signal: StopSignal): void => {
+    if (by === null) {
+      by = signal;
+      ports.onFirst(signal);
+      controller.abort(new Stopped(signal));
+      return;
+    }
+    endEveryProcess();
+    ports.onSecond();
+    endBySignal(signal, handlers);
+  };
+  const handlers = new Map<StopSignal, () => void>(
+    (['SIGINT', 'SIGTERM', 'SIGHUP'] as const).map((signal) => [
+      signal,
+      () => {
+        stop(signal);
+      },
+    ]),
+  );
+  for (const [signal, handler] of handlers) process.on(signal, handler);
+  return {
+    signal: controller.signal,
+    by: () => by,
+    interrupt: () => {
+      stop('SIGINT');
+    },
+    close: () => {
+      for (const [signal, handler] of handlers) process.off(signal, handler);
+    },
+  };
+}
+
+/** Ends the process by a signal, so that whoever started it sees how it ended. */
+function endBySignal(signal: StopSignal, handlers: ReadonlyMap<StopSignal, () => void>): void {
+  for (const [name, handler] of handlers) process.off(name, handler);
+  process.kill(process.pid, signal);
+}

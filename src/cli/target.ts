@@ -1,0 +1,52 @@
+/** The router: reads what `giro implement` and `giro status` are given, and picks the level. */
+import { isAbsolute, relative, resolve } from 'node:path';
+import { checkSpecSlug } from '../config/issue-file.js';
+import { failed, ok, type Failure, type Result } from '../failure.js';
+import { parseIssueId, type IssueId, type SpecSlug } from '../issue.js';
+import { specsFolder } from '../spec.js';
+
+/** What a command works on. The Issue is as typed: a number or `NN-slug`. */
+export type Target =
+  | { readonly kind: 'spec'; readonly spec: SpecSlug }
+  | { readonly kind: 'issue'; readonly spec: SpecSlug; readonly issue: string }
+  | { readonly kind: 'backlog' };
+
+/**
+ * Reads a target: `auth`, `docs/specs/auth`, `docs/specs/auth/SPEC.md`, `auth/03`, `auth/03-login`,
+ * `docs/specs/auth/issues/03-login.md` or `docs/specs`. Paths may be relative to the current folder or absolute.
+ */
+export function parseTarget(text: string, place: { readonly cwd: string; readonly top: string }): Result<Target, Failure> {
+  if (/\s/.test(text) || text.startsWith('goal:')) return later('a goal in words', text);
+  if (text.startsWith('github:')) return later('a GitHub repository', text);
+  const path = insideRepository(text, place);
+  if (path === specsFolder) return ok({ kind: 'backlog' });
+  const inside = path.startsWith(`${specsFolder}/`) ? path.slice(specsFolder.length + 1) : text.replace(/\/+$/, '');
+  const [slug = '', ...rest] = inside.split('/');
+  const spec = checkSpecSlug(slug);
+  if (!spec.ok) return usage(spec.failure.message, spec.failure.hint);
+  if (rest.length === 0 || (rest.length === 1 && rest[0] === 'SPEC.md')) return ok({ kind: 'spec', spec: spec.value });
+  const name = (rest[0] === 'issues' ? rest.slice(1) : rest).join('/').replace(/\.md$/, '');
+  if (/^\d+$/.test(name) || parseIssueId(name) !== undefined) return ok({ kind: 'issue', spec: spec.value, issue: name });
+  return usage(`${JSON.stringify(text)} is neither a Spec nor an Issue`, 'examples: auth, docs/specs/auth, auth/03, auth/03-login');
+}
+
+/** Finds the Issue that was typed among those of a Spec. */
+export function findIssue(ids: readonly IssueId[], typed: string): IssueId | undefined {
+  const number = Number.parseInt(typed, 10);
+  const slug = /^\d+-(.+)$/.exec(typed)?.[1];
+  return ids.find((id) => Number.parseInt(id, 10) === number && (slug === undefined || id.endsWith(`-${slug}`)));
+}
+
+function insideRepository(text: string, place: { readonly cwd: string; readonly top: string }): string {
+  const fromHere = relative(place.top, resolve(place.cwd, text)).replaceAll('\\', '/');
+  const fromTop = isAbsolute(text) ? fromHere : relative(place.top, resolve(place.top, text)).replaceAll('\\', '/');
+  return fromHere.startsWith(specsFolder) ? fromHere : fromTop;
+}
+
+function later(what: string, text: string): Result<Target, Failure> {
+  return usage(`${what} is not a target in this version: ${JSON.stringify(text)}`, 'name a Spec, such as: giro implement auth');
+}
+
+function usage(message: string, hint?: string): Result<Target, Failure> {
+  return failed({ kind: 'usage', message, ...(hint === undefined ? {} : { hint }) });
+}

@@ -1,0 +1,82 @@
+/** Turns how a process ended and what it left into the result of the attempt. Pure; the same for every driver. */
+import type { Ended } from '../event.js';
+import { unreachable } from '../failure.js';
+import type { WorkerResult } from './driver.js';
+import type { EnvelopeReading, ReportReading } from './envelope.js';
+
+/** The exit code with which a `command` agent says that it could not work at all (EX_TEMPFAIL). */
+export const unavailableExit = 75;
+
+/** What is known when a driver's process is gone. */
+export interface Ending {
+  readonly ended: Ended;
+  readonly envelope: EnvelopeReading;
+  readonly report: ReportReading;
+}
+
+/** Judges an ending. Text that is not one of the agreed structures changes nothing. */
+export function judgeEnding({ ended, envelope, report }: Ending): WorkerResult {
+  switch (ended.kind) {
+    case 'exited':
+      return judgeExit(ended.code, envelope, report);
+    case 'signalled':
+      return { kind: 'operation', reason: `agent was killed by ${ended.signal}` };
+    case 'could-not-start':
+      return { kind: 'operation', reason: ended.reason };
+    case 'timed-out':
+      return { kind: 'failed', reason: `agent timed out after ${describeDuration(ended.limitMs)}` };
+    case 'stalled':
+      return { kind: 'failed', reason: `agent was ended: ${ended.reason}` };
+    case 'cancelled':
+      return { kind: 'stopped' };
+    default:
+      return unreachable(ended);
+  }
+}
+
+function judgeExit(code: number, envelope: EnvelopeReading, report: ReportReading): WorkerResult {
+  if (code === unavailableExit && envelope.kind === 'unavailable') {
+    const { reason, until } = envelope.unavailable;
+    return { kind: 'operation', reason: `agent is unavailable: ${reason}`, ...(until === undefined ? {} : { until }) };
+  }
+  if (code !== 0) return { kind: 'failed', reason: `agent exited ${String(code)}` };
+  switch (envelope.kind) {
+    case 'valid':
+      return { kind: 'finished', envelope: envelope.envelope };
+    case 'invalid':
+      return { kind: 'failed', reason: envelope.reason };
+    case 'unavailable':
+      return { kind: 'failed', reason: `agent said "unavailable", but exited 0 instead of ${String(unavailableExit)}` };
+    case 'absent':
+      return judgeReport(report);
+    default:
+      return unreachable(envelope);
+  }
+}
+
+function judgeReport(report: ReportReading): WorkerResult {
+  switch (report.kind) {
+    case 'absent':
+      return { kind: 'finished', envelope: { status: 'done' } };
+    case 'error':
+      return { kind: 'failed', reason: report.reason };
+    case 'denied': {
+      const summary = `the agent was denied ${report.tools.join(', ')}; allow that in the permission options of its command line`;
+      return { kind: 'finished', envelope: { status: 'done', summary } };
+    }
+    default:
+      return unreachable(report);
+  }
+}
+
+const units = [
+  ['h', 3_600_000],
+  ['m', 60_000],
+  ['s', 1_000],
+] as const;
+
+/** Writes a limit as a person set it: `30m`, not `1800000 ms`. */
+function describeDuration(ms: number): string {
+  const unit = units.find(([, size]) => ms >= size && ms % size === 0);
+  return unit === undefined ? `${String(ms)} ms` : `${String(ms / unit[1])}${unit[0]}`;
+}

@@ -1,0 +1,124 @@
+/** What the end of a gate means: its cause, and the one finding a person or a model can act on. Pure. */
+import type { Ended } from '../event.js';
+import { unreachable } from '../failure.js';
+import type { Finding } from '../issue.js';
+import { printable, tailLines } from '../platform/text.js';
+import type { GateCause } from './gate.js';
+
+/** What is known of a gate that ran. */
+export interface GateEnding {
+  readonly gate: string;
+  readonly ended: Ended;
+  /** Tracked files that it rewrote. */
+  readonly changed: readonly string[];
+  /** The end of its output, raw. */
+  readonly output: string;
+  /** Ignored files and folders that the user's checkout has and the clean one has not; empty unless `mayLack` asks. */
+  readonly lacks: readonly string[];
+}
+
+/** A red gate; a green one has no cause and no finding. */
+export interface Red {
+  readonly cause: GateCause;
+  readonly finding: Finding;
+}
+
+/** How much of the output goes into a finding. */
+export const detailLines = 60;
+export const detailBytes = 6 * 1024;
+
+/** Judges a gate that ran: null is green, and only an exit with 0 that left the tree as it was is that. */
+export function judgeGate(ending: GateEnding): Red | null {
+  const { ended, gate, changed } = ending;
+  switch (ended.kind) {
+    case 'exited':
+      if (ended.code === 0)
+        return changed.length === 0 ? null : { cause: 'dirty', finding: dirtyFinding(gate, changed) };
+      if (isNotFound(ended.code))
+        return red(ending, 'cannot-run-here', `cannot run here: ${whatIsMissing(ended.code, ending)}`);
+      return red(ending, 'failed', `failed: exit ${String(ended.code)}${hint(ending)}`);
+    case 'timed-out':
+      return red(ending, 'timed-out', `timed out after ${describeDuration(ended.limitMs)}`);
+    case 'stalled':
+      return red(ending, 'failed', `was ended: ${ended.reason}`);
+    case 'signalled':
+      return red(ending, 'errored', `was killed by ${ended.signal}`);
+    case 'could-not-start':
+      return red(ending, 'errored', `could not start: ${ended.reason}`);
+    case 'cancelled':
+      return red(ending, 'cancelled', 'was stopped');
+    default:
+      return unreachable(ended);
+  }
+}
+
+/** Tells whether something that the clean checkout lacks may be the reason; only then it is worth a look. */
+export function mayLack(ended: Ended, output: string): boolean {
+  if (ended.kind !== 'exited' || ended.code === 0) return false;
+  return isNotFound(ended.code) || missingWords.test(output);
+}
+
+/** Makes the finding of a gate. */
+export function gateFinding(gate: string, what: string, output = ''): Finding {
+  const detail = tailLines(output, detailLines, detailBytes);
+  return { message: `gate ${gate} ${printable(what)}`, gate, ...(detail === '' ? {} : { detail }) };
+}
+
+function red(ending: GateEnding, cause: GateCause, what: string): Red {
+  return { cause, finding: gateFinding(ending.gate, what, ending.output) };
+}
+
+function dirtyFinding(gate: string, changed: readonly string[]): Finding {
+  const finding = gateFinding(
+    gate,
+    `rewrote ${listed(changed, 10)}: what it checked is not what was committed; use the form of the command that only checks`,
+  );
+  const [file] = changed;
+  return file === undefined ? finding : { ...finding, file: printable(file) };
+}
+
+/** What shells and the usual runtimes say when a file, module or program is not there. */
+const missingWords =
+  /cannot find (?:module|package)|module_not_found|modulenotfounderror|no module named|not found|no such file or directory/i;
+
+function isNotFound(code: number): boolean {
+  return code === 126 || code === 127;
+}
+
+function whatIsMissing(code: number, ending: GateEnding): string {
+  const program = missingProgram(code, ending.output);
+  const what = code === 127 ? 'command not found' : 'command not executable';
+  return `${program === undefined ? what : `${what}: ${program}`} (exit ${String(code)})${hint(ending)}`;
+}
+
+/** Reads the program's name where a shell or `env` names it. Other words, or another language: the output itself is in the finding. */
+function missingProgram(code: number, output: string): string | undefined {
+  const pattern =
+    code === 127
+      ? /^.*?([^\s:'‘’"]+)['’"]?: (?:(?:command )?not found|No such file or directory)\s*$/gm
+      : /^.*?([^\s:'‘’"]+)['’"]?: (?:Permission denied|Is a directory|cannot execute.*)\s*$/gm;
+  return [...output.matchAll(pattern)].at(-1)?.[1];
+}
+
+function hint({ lacks }: GateEnding): string {
+  if (lacks.length === 0) return '';
+  const setup = lacks.includes('node_modules') ? 'add [worktree] setup = "npm ci"' : 'make it with [worktree] setup';
+  return `; the clean checkout has no ${listed(lacks, 5)}: ${setup}, or list it under copy or link`;
+}
+
+function listed(names: readonly string[], most: number): string {
+  const more = names.length - most;
+  return names.slice(0, most).join(', ') + (more > 0 ? ` and ${String(more)} more` : '');
+}
+
+const units = [
+  ['h', 3_600_000],
+  ['m', 60_000],
+  ['s', 1_000],
+] as const;
+
+/** Writes a limit as a person set it: `10m`, not `600000 ms`. */
+function describeDuration(ms: number): string {
+  const unit = units.find(([, size]) => ms >= size && ms % size === 0);
+  return unit === undefined ? `${String(ms)} ms` : `${String(ms / unit[1])}${unit[0]}`;
+}

@@ -1,0 +1,128 @@
+/** The contract of the gates: what judges a tree, and the one function that decides "passed". */
+import type { Emit, Ended } from '../event.js';
+import type { Result } from '../failure.js';
+import type { Finding, IssueId, Oid } from '../issue.js';
+import type { Clock } from '../platform/clock.js';
+import type { Environment } from '../platform/environment.js';
+import type { GateDefinition, GateScope } from '../policy.js';
+import type { VerdictCache } from './cache.js';
+
+/** Why a gate is red. Only `failed`, `timed-out` and `dirty` speak of the work; the others speak of what is around it. */
+export type GateCause = 'failed' | 'timed-out' | 'cannot-run-here' | 'errored' | 'dirty' | 'cancelled';
+
+/** What one gate came to on one code tree. */
+export interface GateVerdict {
+  readonly gate: string;
+  readonly verdict: 'pass' | 'fail';
+  /** Absent exactly when it passed. */
+  readonly cause: GateCause | null;
+  /** True: this pass was paid for before, on the same code tree. */
+  readonly cached: boolean;
+  /** Absent when no process ran for it. */
+  readonly ended: Ended | null;
+  readonly durationMs: number;
+  readonly findings: readonly Finding[];
+  /** The file with its whole output. */
+  readonly log: string | null;
+}
+
+/** What all due gates came to. */
+export interface Verdict {
+  readonly passed: boolean;
+  /** One per due gate, in their order. */
+  readonly gates: readonly GateVerdict[];
+  /** Those of all gates. */
+  readonly findings: readonly Finding[];
+}
+
+/** What the loops ask for. */
+export interface VerifyRequest {
+  readonly scope: GateScope;
+  readonly issue: IssueId | null;
+  /** The due ones, in order; an empty list is a bug of the caller. */
+  readonly gates: readonly GateDefinition[];
+  readonly codeTree: Oid;
+  readonly attempt: number | null;
+  readonly signal: AbortSignal;
+}
+
+/** Judges a code tree. */
+export interface Verifier {
+  verify(request: VerifyRequest): Promise<Verdict>;
+}
+
+/** What separates gates that run side by side. */
+export interface GateSlot {
+  readonly number: number;
+  readonly portBase: number;
+  /** A fresh folder for `TMPDIR`. */
+  readonly temporary: string;
+}
+
+/** A clean folder that holds one code tree. */
+export interface GateCheckout {
+  readonly folder: string;
+  readonly slot: GateSlot;
+  /** Tracked files that are no longer as the tree has them. */
+  changedFiles(): Promise<readonly string[]>;
+  /** Brings the tracked files back. */
+  restore(): Promise<void>;
+}
+
+/** Why there is no checkout. */
+export interface SetupFailure {
+  readonly kind: 'setup-failed';
+  readonly message: string;
+  readonly tail: string;
+  readonly log: string;
+}
+
+/** Hands out a checkout of a code tree for as long as `use` runs. */
+export type WithCheckout = <T>(
+  codeTree: Oid,
+  use: (checkout: GateCheckout) => Promise<T>,
+) => Promise<Result<T, SetupFailure>>;
+
+/** What a verifier is made with. */
+export interface VerifierPorts {
+  readonly withCheckout: WithCheckout;
+  readonly cache: VerdictCache;
+  /** The limit of gates at once: runs what it is given when there is room. */
+  readonly slots: <T>(run: () => Promise<T>) => Promise<T>;
+  readonly emit: Emit;
+  readonly clock: Clock;
+  /** The allow-list with the names in the gate's `env`, and `GIRO_SPEC`. What depends on gate, Issue and slot is added to it. */
+  readonly environment: (slot: GateSlot, gate: GateDefinition) => Environment;
+  /** Where each gate's whole output goes, one file per run of a gate. */
+  readonly logFolder: string;
+  readonly graceMs: number;
+  /** Stands for the tools of this machine: a pass holds only under the same one. */
+  readonly toolFingerprint: string;
+  /** Names of ignored files and folders that the user's checkout has and the given one has not; for a hint only. */
+  readonly lacks?: (checkout: string) => Promise<readonly string[]>;
+}
+
+/**
+ * Decides "passed", for everyone (L4). At least one gate, and each of them green without a cause and without a finding: by a process
+ * that exited with 0, or by a pass that was paid for before on the same tree. Whatever is not plainly that has not passed.
+ */
+export function isPassed(verdict: { readonly gates: readonly GateVerdict[] }): boolean {
+  return verdict.gates.length > 0 && verdict.gates.every(isGreen);
+}
+
+function isGreen(gate: GateVerdict): boolean {
+  if (gate.verdict !== 'pass' || gate.cause !== null || gate.findings.length > 0) return false;
+  return gate.cached ? gate.ended === null : gate.ended?.kind === 'exited' && gate.ended.code === 0;
+}
+
+/** Selects the gates that are due in a scope: those whose `on` says so and those an Issue names, in the order of giro.toml. */
+export function dueGates(
+  gates: readonly GateDefinition[],
+  scope: GateScope,
+  named: readonly string[],
+): readonly GateDefinition[] {
+  const unknown = named.find((name) => !gates.some((gate) => gate.name === name));
+  // Loading refuses such an Issue. Passing over the name here would be one check fewer, unseen.
+  if (unknown !== undefined) throw new Error(`no such gate: ${JSON.stringify(unknown)}`);
+  return gates.filter((gate) => gate.on.includes(scope) || named.includes(gate.name));
+}

@@ -1,0 +1,181 @@
+/**
+ * Judges a code tree by the gates that are due on it.
+ *
+ * 1. Every due gate comes to a verdict; none is passed over because another is red.
+ * 2. Nothing leads to a pass but an exit with 0 on an unchanged tree, now or before; `isPassed` decides.
+ * 3. The same gates on the same tree never run twice at the same moment, and a pass is not paid for twice.
+ */
+import { join } from 'node:path';
+import type { Result } from '../failure.js';
+import type { GateDefinition } from '../policy.js';
+import { passKey } from './cache.js';
+import { gateFinding, type Red } from './finding.js';
+import {
+  isPassed,
+  type GateVerdict,
+  type SetupFailure,
+  type Verdict,
+  type Verifier,
+  type VerifierPorts,
+  type VerifyRequest,
+} from './gate.js';
+import { cancelledVerdict, notRun, runGates, type Bench, type DueGate } from './run.js';
+import { findShell, type Shell } from './shell.js';
+
+/** Creates the verifier of a run. */
+export function createVerifier(ports: VerifierPorts): Verifier {
+  const verification = verifications(ports);
+  const running = new Map<string, Promise<Verdict>>();
+
+  return {
+    async verify(request) {
+      if (request.gates.length === 0) throw new Error('no gate is due: an empty list must never count as a pass');
+      const key = request.gates.map((gate) => verification.keyOf(request, gate)).join(' ');
+      // Nothing is awaited between looking and setting, so that two calls at once cannot both find nobody.
+      for (let other = running.get(key); other !== undefined; other = running.get(key)) {
+        const verdict = await unlessAborted(other, request.signal);
+        if (verdict === null) return verification.report(request, request.gates.map(cancelledVerdict));
+        // The other may have been stopped for a reason of its own; then the gates are still due here.
+        if (!verdict.gates.some((gate) => gate.cause === 'cancelled')) {
+          return verification.report(request, verdict.gates.map(paidBefore));
+        }
+      }
+      const own = verification.run(request).finally(() => running.delete(key));
+      running.set(key, own);
+      return own;
+    },
+  };
+}
+
+interface Verifications {
+  keyOf(request: VerifyRequest, gate: GateDefinition): string;
+  run(request: VerifyRequest): Promise<Verdict>;
+  /** Tells of gates that need not run. */
+  report(request: VerifyRequest, gates: readonly GateVerdict[]): Verdict;
+}
+
+function verifications(ports: VerifierPorts): Verifications {
+  const logFile = logNames(ports.logFolder);
+  const shell = shellOf(ports);
+
+  const keyOf = ({ codeTree }: VerifyRequest, gate: GateDefinition): string =>
+    passKey({ codeTree, gate, toolFingerprint: ports.toolFingerprint });
+
+  const lookUp = (request: VerifyRequest): Promise<readonly DueGate[]> =>
+    Promise.all(
+      request.gates.map(async (gate) => {
+        const record = await ports.cache.get(keyOf(request, gate));
+        return { gate, known: record === null ? null : cachedPass(gate.name) };
+      }),
+    );
+
+  const tell = ({ scope, issue, codeTree: tree }: VerifyRequest, verdict: GateVerdict): void => {
+    const { gate, verdict: word, cached, durationMs, ended, findings } = verdict;
+    ports.emit({ type: 'gate.finished', scope, gate, issue, tree, verdict: word, cached, durationMs, ended, findings });
+  };
+
+  const report = (request: VerifyRequest, gates: readonly GateVerdict[]): Verdict => {
+    gates.forEach((gate) => tell(request, gate));
+    return verdictOf(gates);
+  };
+
+  const keep = async (request: VerifyRequest, gate: GateDefinition, verdict: GateVerdict): Promise<void> => {
+    if (verdict.cached || !isPassed({ gates: [verdict] })) return;
+    const { codeTree } = request;
+    const record = { gate: gate.name, codeTree, at: ports.clock.iso(), durationMs: verdict.durationMs };
+    await ports.cache.put(keyOf(request, gate), record);
+  };
+
+  const bench = (request: VerifyRequest): Bench => ({
+    ports,
+    shell,
+    logFile,
+    onVerdict: async (gate, verdict) => {
+      await keep(request, gate, verdict);
+      tell(request, verdict);
+    },
+  });
+
+  const inSlot = async (request: VerifyRequest): Promise<Verdict> => {
+    // While this waited for room, somebody else may have paid for the same pass.
+    const due = await lookUp(request);
+    const known = allKnown(due);
+    if (known !== null) return report(request, known);
+    if (request.signal.aborted) return report(request, request.gates.map(cancelledVerdict));
+    const outcome = await ports.withCheckout(request.codeTree, (checkout) =>
+      runGates(bench(request), request, { due, checkout }),
+    );
+    return outcome.ok ? verdictOf(outcome.value) : report(request, withoutCheckout(request, due, outcome.failure));
+  };
+
+  const run = async (request: VerifyRequest): Promise<Verdict> => {
+    const known = allKnown(await lookUp(request));
+    return known === null ? ports.slots(() => inSlot(request)) : report(request, known);
+  };
+
+  return { keyOf, run, report };
+}
+
+function verdictOf(gates: readonly GateVerdict[]): Verdict {
+  return { passed: isPassed({ gates }), gates, findings: gates.flatMap((gate) => gate.findings) };
+}
+
+function allKnown(due: readonly DueGate[]): readonly GateVerdict[] | null {
+  const known = due.flatMap((one) => (one.known === null ? [] : [one.known]));
+  return known.length === due.length ? known : null;
+}
+
+function cachedPass(gate: string): GateVerdict {
+  return { gate, verdict: 'pass', cause: null, cached: true, ended: null, durationMs: 0, findings: [], log: null };
+}
+
+/** What another verification found: its passes are paid for, its reds are red here too. */
+function paidBefore(verdict: GateVerdict): GateVerdict {
+  return isPassed({ gates: [verdict] }) ? cachedPass(verdict.gate) : verdict;
+}
+
+/** Without a checkout no gate says anything. The output is shown once, not with each gate. */
+function withoutCheckout(
+  { signal }: VerifyRequest,
+  due: readonly DueGate[],
+  { message, tail, log }: SetupFailure,
+): readonly GateVerdict[] {
+  if (signal.aborted) return due.map(({ gate, known }) => known ?? cancelledVerdict(gate));
+  const first = due.find(({ known }) => known === null)?.gate;
+  return due.map(({ gate, known }) => {
+    if (known !== null) return known;
+    const what = `did not run: ${message}; [worktree] setup runs in a clean checkout, which has only committed files`;
+    const red: Red = { cause: 'errored', finding: gateFinding(gate.name, what, gate === first ? tail : '') };
+    return notRun(gate.name, red, log);
+  });
+}
+
+function shellOf(ports: VerifierPorts): Bench['shell'] {
+  let found: Promise<Result<Shell, string>> | undefined;
+  return (checkout, gate) => (found ??= findShell(ports.environment(checkout.slot, gate)));
+}
+
+/** A gate may run several times for one attempt; none writes into another's file. */
+function logNames(folder: string): Bench['logFile'] {
+  const used = new Map<string, number>();
+  return ({ scope, issue, attempt }, { name }) => {
+    const step = attempt === null ? scope : `${scope}-${String(attempt)}`;
+    const stem = `${issue ?? 'spec'}.${step}.${name.replace(/[^\w.-]/g, '_').slice(0, 60)}`;
+    const count = (used.get(stem) ?? 0) + 1;
+    used.set(stem, count);
+    return join(folder, `${stem}${count === 1 ? '' : `.${String(count)}`}.log`);
+  };
+}
+
+function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T | null> {
+  if (signal.aborted) return Promise.resolve(null);
+  return new Promise((resolve, reject) => {
+    const stop = (): void => {
+      resolve(null);
+    };
+    signal.addEventListener('abort', stop, { once: true });
+    promise.then(resolve, reject).finally(() => {
+      signal.removeEventListener('abort', stop);
+    });
+  });
+}

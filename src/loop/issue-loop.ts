@@ -1,0 +1,425 @@
+/**
+ * The Issue loop: record, work, commit, judge, integrate, until it lands or is handed to a human (DESIGN 5).
+ *
+ * | standing    | next step                                                            |
+ * |-------------|----------------------------------------------------------------------|
+ * | fresh, between, interrupted | an attempt, if the budget has one left               |
+ * | by-hand     | a person's commits become the work of an entry: judge                |
+ * | judging     | gates on the committed work                                          |
+ * | integrating | the merge lane                                                       |
+ *
+ * L1 An attempt is recorded before its agent starts, inside the agent's slot.
+ * L2 Whatever an agent left is on the Issue's branch before anything is decided about it.
+ * L3 A verdict is recorded before its consequence.
+ * L4 Once `signal` is aborted no agent and no gate is started; what is recorded stays to be resumed.
+ */
+import type { DriverOutcome } from '../drivers/driver.js';
+import type { EscalationCause } from '../event.js';
+import { unreachable } from '../failure.js';
+import type { Verdict } from '../gates/gate.js';
+import { dueGates } from '../gates/gate.js';
+import type { Finding, IssueId, Oid } from '../issue.js';
+import { gateNotes, workNote } from './notes.js';
+import { issuePacket } from './packet.js';
+import type { IssueLoopPorts, IssueRecord, WorkFolder } from './ports.js';
+import { workerPrompt } from './prompt.js';
+
+/** How an Issue came to rest. */
+export type IssueEnd = 'integrated' | 'needs-human' | 'stopped';
+
+/** The slots of the agents, as the scheduler hands them to an Issue. */
+export interface AgentSlots {
+  agent<T>(run: () => Promise<T>): Promise<T>;
+}
+
+type Step = 'attempt' | 'by-hand' | 'judge' | 'integrate' | IssueEnd;
+
+interface Run {
+  readonly ports: IssueLoopPorts;
+  readonly record: IssueRecord;
+  readonly slots: AgentSlots;
+  /** Operation failures in a row. */
+  failures: number;
+  /** Findings of the engine's own on the work that is being judged. */
+  findings: readonly Finding[];
+  question: string | undefined;
+}
+
+/** Runs one Issue until it is integrated, needs a human, or the run stops. */
+export async function runIssue(ports: IssueLoopPorts, record: IssueRecord, slots: AgentSlots): Promise<IssueEnd> {
+  const run: Run = { ports, record, slots, failures: 0, findings: [], question: undefined };
+  try {
+    return await loop(run);
+  } catch (error) {
+    ports.folders.leave(record.issue.id);
+    // A slot that was waited for is refused with the signal's own reason.
+    if (ports.signal.aborted && error === ports.signal.reason) return 'stopped';
+    throw error;
+  }
+}
+
+async function loop(run: Run): Promise<IssueEnd> {
+  const { ports, record } = run;
+  let step = await firstStep(run);
+  for (;;) {
+    switch (step) {
+      case 'attempt':
+        step = await attempt(run);
+        break;
+      case 'by-hand':
+        step = await adopt(run);
+        break;
+      case 'judge':
+        step = await judge(run);
+        break;
+      case 'integrate':
+        step = await integrate(run);
+        break;
+      case 'integrated':
+        ports.folders.release(record.issue.id);
+        return step;
+      case 'needs-human':
+      case 'stopped':
+        ports.folders.leave(record.issue.id);
+        return step;
+      default:
+        return unreachable(step);
+    }
+  }
+}
+
+async function firstStep(run: Run): Promise<Step> {
+  const { record, ports } = run;
+  switch (record.standing) {
+    case 'by-hand':
+      await noAgent(run);
+      return 'by-hand';
+    case 'judging':
+      await noAgent(run);
+      return 'judge';
+    case 'integrating':
+      await noAgent(run);
+      ports.emit({ type: 'issue.queued', issue: record.issue.id });
+      return 'integrate';
+    case 'interrupted':
+      await record.recordVerdict({
+        verdict: 'fail',
+        gates: [],
+        findings: [{ message: 'interrupted: giro ended while this attempt was running' }],
+      });
+      await record.bringOnto(ports.tip());
+      return afterRed(run, [{ message: 'the last attempt was interrupted' }]);
+    case 'between':
+      await record.bringOnto(ports.tip());
+      return 'attempt';
+    case 'fresh':
+    case 'needs-human':
+      return 'attempt';
+    default:
+      return unreachable(record.standing);
+  }
+}
+
+/** Gives back the slot that the Issue was dispatched with: its next step needs no agent. */
+async function noAgent(run: Run): Promise<void> {
+  await run.slots.agent(() => Promise.resolve());
+}
+
+async function attempt(run: Run): Promise<Step> {
+  const { ports, record } = run;
+  const spent = attemptsAllowed(run) - record.budgetUsed <= 0;
+  if (spent) return escalate(run, 'budget-spent', 'no attempt is left', lastFinding(record));
+  if (ports.signal.aborted) return 'stopped';
+  const worked = await run.slots.agent(() => work(run));
+  if (worked === null) return 'stopped';
+  if (worked.kind === 'unprepared') return operation(run, worked.reason);
+  return takeBack(run, worked);
+}
+
+type Worked =
+  | { readonly kind: 'unprepared'; readonly reason: string }
+  | {
+      readonly kind: 'worked';
+      readonly attempt: number;
+      readonly base: Oid;
+      readonly outcome: DriverOutcome;
+    };
+
+/** Runs inside an agent's slot: record, prepare, drive. */
+async function work(run: Run): Promise<Worked | null> {
+  const { ports, record } = run;
+  if (ports.signal.aborted) return null;
+  if (record.commit === null) await record.bringOnto(ports.tip());
+  const conflicts = record.conflicts;
+  const findings = record.findings;
+  const recorded = await record.recordAttempt(ports.driver.name);
+  const prepared = await ports.folders.prepare(record.issue.id, recorded.commit, recorded.files);
+  if (!prepared.ok) return { kind: 'unprepared', reason: failureText(prepared.failure) };
+  const folder = prepared.value;
+  const log = ports.logFile(record.issue.id, recorded.attempt);
+  ports.emit({
+    type: 'attempt.started',
+    issue: record.issue.id,
+    attempt: recorded.attempt,
+    driver: ports.driver.name,
+    slot: folder.slot.number,
+    base: recorded.base,
+    worktree: folder.folder,
+    log,
+  });
+  const outcome = await drive(run, { attempt: recorded.attempt, folder, log, findings, conflicts });
+  return { kind: 'worked', attempt: recorded.attempt, base: recorded.base, outcome };
+}
+
+async function drive(
+  run: Run,
+  request: {
+    readonly attempt: number;
+    readonly folder: WorkFolder;
+    readonly log: string;
+    readonly findings: string;
+    readonly conflicts: readonly string[];
+  },
+): Promise<DriverOutcome> {
+  const { ports, record } = run;
+  const { issue } = record;
+  const { attempt, folder } = request;
+  const envelopeFile = ports.envelopeFile(issue.id, attempt, folder);
+  return ports.driver.run({
+    role: 'worker',
+    spec: ports.spec.slug,
+    issue: issue.id,
+    attempt,
+    prompt: workerPrompt({
+      issue,
+      spec: ports.spec,
+      attempt: record.budgetUsed,
+      budget: attemptsAllowed(run),
+      gates: dueGates(ports.policy.gates, 'issue', issue.gates),
+      findings: request.findings,
+      conflicts: request.conflicts,
+    }),
+    folder: folder.folder,
+    environment: ports.environment({ issue: issue.id, attempt, folder, envelopeFile }),
+    envelopeFile,
+    logFile: request.log,
+    timeoutMs: ports.policy.budget.attemptTimeoutMs,
+    graceMs: ports.policy.limits.graceMs,
+    signal: ports.signal,
+  });
+}
+
+/** Commits what the worker left (L2), then decides what it means. */
+async function takeBack(run: Run, worked: Extract<Worked, { kind: 'worked' }>): Promise<Step> {
+  const { ports, record } = run;
+  const { outcome } = worked;
+  const { result } = outcome;
+  const before = await record.trees();
+  const taken = await ports.folders.takeBack(record.issue.id, worked.base);
+  const code = taken.code ?? before.code;
+  const empty = code === before.baseCode;
+  const judged = result.kind === 'finished' && taken.code !== null && !empty;
+  const line = workNote(taken, outcome);
+  const commit = code === before.code && !judged ? null : await record.commitWork({ code, line, gated: judged });
+  ports.emit({
+    type: 'attempt.finished',
+    issue: record.issue.id,
+    attempt: worked.attempt,
+    result: judged ? 'committed' : result.kind === 'finished' ? 'failed' : result.kind,
+    ended: outcome.ended,
+    durationMs: outcome.durationMs,
+    commit,
+    ...taken.size,
+    ...('reason' in result ? { reason: result.reason } : empty && !judged ? { reason: 'nothing was changed' } : {}),
+  });
+  run.question = result.kind === 'finished' && result.envelope.status === 'blocked' ? (result.envelope.question ?? '') : undefined;
+  if (judged) {
+    run.findings = taken.findings;
+    return 'judge';
+  }
+  return unjudged(run, { outcome, empty, findings: taken.findings });
+}
+
+async function unjudged(
+  run: Run,
+  ended: { readonly outcome: DriverOutcome; readonly empty: boolean; readonly findings: readonly Finding[] },
+): Promise<Step> {
+  const { record, ports } = run;
+  const { result, tail } = ended.outcome;
+  switch (result.kind) {
+    case 'stopped':
+      await record.recordVerdict({ verdict: 'stopped', gates: [], findings: [] });
+      return 'stopped';
+    case 'operation':
+      return operation(run, result.reason, tail);
+    case 'failed':
+      return red(run, [{ message: result.reason, detail: tail }, ...ended.findings]);
+    case 'finished': {
+      const stray = ended.empty ? await ports.strayFiles() : [];
+      const nothing = ended.empty ? [{ message: 'nothing was changed: the files are those of the base', detail: tail }] : [];
+      const strayed = stray.map((file) => ({
+        file,
+        message: "changed in the user's checkout during the run, outside the worktree; giro does not touch it",
+      }));
+      return red(run, [...nothing, ...strayed, ...ended.findings]);
+    }
+    default:
+      return unreachable(result);
+  }
+}
+
+async function red(run: Run, findings: readonly Finding[]): Promise<Step> {
+  const { record, ports } = run;
+  await record.recordVerdict({ verdict: 'fail', gates: [], findings });
+  ports.emit({ type: 'attempt.judged', issue: record.issue.id, attempt: record.attempt, verdict: 'fail', findings });
+  run.failures = 0;
+  return afterRed(run, findings);
+}
+
+/** An operation broke: retried with backoff, never charged to the worker. */
+async function operation(run: Run, reason: string, tail?: string): Promise<Step> {
+  const { record, ports } = run;
+  const finding: Finding = { message: reason, ...(tail === undefined || tail === '' ? {} : { detail: tail }) };
+  await record.recordVerdict({ verdict: 'operation', gates: [], findings: [finding] });
+  run.failures += 1;
+  if (run.failures >= ports.policy.budget.failures) {
+    return escalate(run, 'operation-failures', `${String(run.failures)} operation failures in a row`, [finding]);
+  }
+  const inMs = Math.round(Math.min(60_000, 500 * 2 ** run.failures) * (0.5 + ports.jitter()));
+  ports.emit({ type: 'issue.retrying', issue: record.issue.id, reason, inMs, failures: run.failures });
+  await ports.clock.sleep(inMs, ports.signal);
+  return 'attempt';
+}
+
+async function adopt(run: Run): Promise<Step> {
+  await run.record.bringOnto(run.ports.tip());
+  await run.record.adoptWork({ files: 0, insertions: 0, deletions: 0, duration: 'by hand', subjects: [] });
+  return 'judge';
+}
+
+async function judge(run: Run): Promise<Step> {
+  const { ports, record } = run;
+  if (ports.signal.aborted) return 'stopped';
+  const { code } = await record.trees();
+  const gates = dueGates(ports.policy.gates, 'issue', record.issue.gates);
+  const verdict = await verify(run, code);
+  if (verdict.gates.some((gate) => gate.cause === 'cancelled')) return 'stopped';
+  const findings = [...run.findings, ...verdict.findings];
+  const notes = gateNotes(verdict);
+  const passed = verdict.passed && run.findings.length === 0 && gates.length > 0;
+  if (passed) {
+    await record.recordVerdict({ verdict: 'pass', code, gates: notes, findings: [] });
+    ports.emit({ type: 'attempt.judged', issue: record.issue.id, attempt: record.attempt, verdict: 'pass', findings: [] });
+    return 'integrate';
+  }
+  const broken = run.findings.length === 0 && onlyBroken(verdict);
+  const outcome = broken ? 'operation' : 'fail';
+  await record.recordVerdict({ verdict: outcome, code, gates: notes, findings: run.findings });
+  ports.emit({ type: 'attempt.judged', issue: record.issue.id, attempt: record.attempt, verdict: outcome, findings });
+  run.findings = [];
+  run.failures = 0;
+  if (broken) return escalate(run, 'cannot-run-here', 'a gate cannot run here', findings);
+  return afterRed(run, findings);
+}
+
+async function verify(run: Run, code: Oid): Promise<Verdict> {
+  const { ports, record } = run;
+  return ports.verifier.verify({
+    scope: 'issue',
+    issue: record.issue.id,
+    gates: dueGates(ports.policy.gates, 'issue', record.issue.gates),
+    codeTree: code,
+    attempt: record.attempt,
+    signal: ports.signal,
+  });
+}
+
+async function integrate(run: Run): Promise<Step> {
+  const { ports, record } = run;
+  if (ports.signal.aborted) return 'stopped';
+  const answer = await ports.land(record);
+  switch (answer.kind) {
+    case 'landed':
+      return 'integrated';
+    case 'stopped':
+      return 'stopped';
+    case 'held':
+      return 'needs-human';
+    case 'rejected':
+      await record.recordRejection({ tip: answer.tip, gates: answer.gates, findings: answer.findings });
+      await record.bringOnto(answer.tip);
+      run.question = undefined;
+      return afterRed(run, answer.findings);
+    default:
+      return unreachable(answer);
+  }
+}
+
+/** Decides, after a red, between another attempt and a human. */
+async function afterRed(run: Run, findings: readonly Finding[]): Promise<Step> {
+  const { record, ports } = run;
+  const { budget } = ports.policy;
+  if (run.question !== undefined && record.blockedInARow >= budget.blocked) {
+    return escalate(run, 'blocked', 'the worker is blocked', findings);
+  }
+  const stuck = record.noProgress(budget.noProgress);
+  if (stuck !== undefined) return escalate(run, 'no-progress', stuck, findings);
+  if (record.budgetUsed >= attemptsAllowed(run)) {
+    return escalate(run, 'budget-spent', 'no attempt is left', findings);
+  }
+  return ports.signal.aborted ? 'stopped' : 'attempt';
+}
+
+async function escalate(
+  run: Run,
+  cause: EscalationCause,
+  why: string,
+  findings: readonly Finding[],
+): Promise<'needs-human'> {
+  const { record, ports } = run;
+  const packet = issuePacket({
+    spec: ports.spec.slug,
+    issue: record.issue.id,
+    title: record.issue.title,
+    branch: record.ref.replace(/^refs\/heads\//, ''),
+    cause,
+    attempts: record.attempt,
+    why,
+    findings,
+    ...(run.question === undefined ? {} : { asked: run.question }),
+  });
+  const worktree = ports.folders.leave(record.issue.id);
+  await record.escalate({ cause, packet: packet.lines });
+  await ports.publishEscalation(record);
+  ports.emit({
+    type: 'issue.escalated',
+    issue: record.issue.id,
+    cause,
+    question: packet.question,
+    attempts: record.attempt,
+    worktree,
+  });
+  return 'needs-human';
+}
+
+function attemptsAllowed(run: Run): number {
+  const { attempts } = run.ports.policy.budget;
+  return Math.min(attempts, run.record.issue.maxAttempts ?? attempts);
+}
+
+/** Only gates that could not run at all: nothing that a worker could repair. */
+function onlyBroken(verdict: Verdict): boolean {
+  const reds = verdict.gates.filter((gate) => gate.verdict === 'fail');
+  return reds.length > 0 && reds.every((gate) => gate.cause === 'errored' || gate.cause === 'cannot-run-here');
+}
+
+function lastFinding(record: IssueRecord): readonly Finding[] {
+  const line = record.findings.split('\n').findLast((text) => text.startsWith('- '));
+  return line === undefined ? [] : [{ message: line.slice(2) }];
+}
+
+function failureText(failure: { readonly kind: string; readonly message?: string }): string {
+  return failure.message ?? failure.kind;
+}
+
+export type { IssueId };

@@ -1,0 +1,53 @@
+/** Outcomes and verdicts as History shows them. Pure. */
+import type { DriverOutcome } from '../drivers/driver.js';
+import type { GateVerdict, Verdict } from '../gates/gate.js';
+import { formatDuration } from '../platform/duration.js';
+import type { GateNote, Taken, WorkNote } from './ports.js';
+
+/** Tells how each gate of a verdict ended. */
+export function gateNotes(verdict: Verdict): readonly GateNote[] {
+  return verdict.gates.map((gate) => ({
+    gate: gate.gate,
+    verdict: gate.verdict,
+    note: noteOf(gate),
+    findings: gate.findings,
+  }));
+}
+
+/** Tells what a worker left and said. */
+export function workNote(taken: Taken, outcome: DriverOutcome): WorkNote {
+  const { result } = outcome;
+  const envelope = result.kind === 'finished' ? result.envelope : undefined;
+  return {
+    ...taken.size,
+    duration: formatDuration(outcome.durationMs),
+    ...(envelope?.summary === undefined ? {} : { summary: envelope.summary }),
+    ...(envelope?.status === 'blocked' ? { question: envelope.question ?? 'the worker says it is blocked' } : {}),
+    subjects: taken.subjects,
+  };
+}
+
+function noteOf(gate: GateVerdict): string {
+  const parts = [
+    gate.cached ? 'same code tree, verified before' : ended(gate),
+    ...(gate.cause !== null && gate.cause !== 'failed' ? [gate.cause] : []),
+    ...(gate.cached ? [] : [formatDuration(gate.durationMs)]),
+  ];
+  return parts.join(' · ');
+}
+
+function ended(gate: GateVerdict): string {
+  if (gate.ended === null) return 'not run';
+  switch (gate.ended.kind) {
+    case 'exited':
+      return `exit ${String(gate.ended.code)}`;
+    case 'signalled':
+      return `killed by ${gate.ended.signal}`;
+    case 'timed-out':
+      return 'timed out';
+    case 'stalled':
+    case 'cancelled':
+    case 'could-not-start':
+      return gate.ended.reason;
+  }
+}

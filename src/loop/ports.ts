@@ -1,0 +1,128 @@
+/** What the loops are handed: records, folders, judges and a lane. They know no git and no files. */
+import type { Driver } from '../drivers/driver.js';
+import type { Emit, EscalationCause } from '../event.js';
+import type { Result } from '../failure.js';
+import type { Verdict, Verifier } from '../gates/gate.js';
+import type { Finding, Issue, IssueId, Oid } from '../issue.js';
+import type { Clock } from '../platform/clock.js';
+import type { Environment } from '../platform/environment.js';
+import type { Policy } from '../policy.js';
+import type { Spec } from '../spec.js';
+
+/** One gate as it stands in History. */
+export interface GateNote {
+  readonly gate: string;
+  readonly verdict: 'pass' | 'fail';
+  readonly note: string;
+  readonly findings: readonly Finding[];
+}
+
+/** What the worker left, as it stands in History. */
+export interface WorkNote {
+  readonly files: number;
+  readonly insertions: number;
+  readonly deletions: number;
+  readonly duration: string;
+  readonly summary?: string;
+  readonly question?: string;
+  readonly subjects: readonly string[];
+}
+
+/** The durable record of one Issue; each method is one checkpoint. */
+export interface IssueRecord {
+  readonly issue: Issue;
+  readonly ref: string;
+  readonly commit: Oid | null;
+  readonly attempt: number;
+  readonly budgetUsed: number;
+  readonly blockedInARow: number;
+  readonly findings: string;
+  readonly conflicts: readonly string[];
+  readonly standing: 'fresh' | 'interrupted' | 'between' | 'judging' | 'integrating' | 'by-hand' | 'needs-human';
+  noProgress(limit: number): string | undefined;
+  trees(): Promise<{ readonly code: Oid; readonly baseCode: Oid }>;
+  bringOnto(tip: Oid): Promise<void>;
+  recordAttempt(
+    driver: string,
+  ): Promise<{ readonly attempt: number; readonly commit: Oid; readonly files: Oid; readonly base: Oid }>;
+  adoptWork(work: WorkNote): Promise<void>;
+  commitWork(work: { readonly code: Oid; readonly line: WorkNote; readonly gated: boolean }): Promise<Oid>;
+  recordVerdict(verdict: {
+    readonly verdict: 'pass' | 'fail' | 'operation' | 'stopped';
+    readonly code?: Oid;
+    readonly gates: readonly GateNote[];
+    readonly findings: readonly Finding[];
+  }): Promise<void>;
+  recordRejection(entry: {
+    readonly tip: Oid;
+    readonly gates: readonly GateNote[];
+    readonly findings: readonly Finding[];
+  }): Promise<void>;
+  escalate(entry: { readonly cause: EscalationCause; readonly packet: readonly string[] }): Promise<void>;
+}
+
+/** A folder handed to a worker. */
+export interface WorkFolder {
+  readonly folder: string;
+  readonly slot: { readonly number: number; readonly portBase: number; readonly temporary: string };
+}
+
+/** What came back from a worker's folder, already told apart into code and `docs/specs/`. */
+export interface Taken {
+  /** `null`: the folder holds something that must not be added; see `findings`. */
+  readonly code: Oid | null;
+  readonly findings: readonly Finding[];
+  readonly subjects: readonly string[];
+  readonly size: { readonly files: number; readonly insertions: number; readonly deletions: number };
+}
+
+/** Worktrees, as the loop needs them. */
+export interface WorkFolders {
+  prepare(issue: IssueId, commit: Oid, files: Oid): Promise<Result<WorkFolder>>;
+  takeBack(issue: IssueId, base: Oid): Promise<Taken>;
+  /** The Issue is integrated: its folder may be re-used. */
+  release(issue: IssueId): void;
+  /** The Issue rests unfinished: its folder stays as it is. */
+  leave(issue: IssueId): string | null;
+}
+
+/** How the merge lane answers. */
+export type LaneAnswer =
+  | { readonly kind: 'landed'; readonly commit: Oid }
+  | { readonly kind: 'rejected'; readonly tip: Oid; readonly gates: readonly GateNote[]; readonly findings: readonly Finding[] }
+  | { readonly kind: 'held'; readonly message: string }
+  | { readonly kind: 'stopped' };
+
+/** Everything the Issue loop needs. */
+export interface IssueLoopPorts {
+  readonly spec: Pick<Spec, 'slug' | 'title' | 'body'>;
+  readonly policy: Policy;
+  readonly driver: Driver;
+  readonly folders: WorkFolders;
+  readonly verifier: Verifier;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly emit: Emit;
+  /** The current tip of the integration branch. */
+  readonly tip: () => Oid;
+  readonly land: (record: IssueRecord) => Promise<LaneAnswer>;
+  /** Writes packet and state on the integration branch too. */
+  readonly publishEscalation: (record: IssueRecord) => Promise<void>;
+  readonly environment: (request: EnvironmentRequest) => Environment;
+  readonly logFile: (issue: IssueId, attempt: number) => string;
+  readonly envelopeFile: (issue: IssueId, attempt: number, folder: WorkFolder) => string;
+  /** Files of the user's checkout that changed since the run began. */
+  readonly strayFiles: () => Promise<readonly string[]>;
+  /** Between 0 and 1; spreads retries. */
+  readonly jitter: () => number;
+}
+
+/** What a worker's environment is made from. */
+export interface EnvironmentRequest {
+  readonly issue: IssueId;
+  readonly attempt: number;
+  readonly folder: WorkFolder;
+  readonly envelopeFile: string;
+}
+
+export type { Verdict };

@@ -1,0 +1,101 @@
+/**
+ * The Spec loop: run every Issue that can run, then validate the tip, then end with proof or with a hand raised
+ * (DESIGN 5). Its actor is "run the Issues", its verifier is *validate*.
+ */
+import type { Emit } from '../event.js';
+import type { Verdict, Verifier } from '../gates/gate.js';
+import { dueGates } from '../gates/gate.js';
+import type { Finding, IssueId, IssueState, Oid, SpecSlug } from '../issue.js';
+import type { Policy } from '../policy.js';
+import { gateNotes } from './notes.js';
+import type { GateNote } from './ports.js';
+
+/** How a Spec ended. */
+export type SpecEnd =
+  | { readonly kind: 'proof'; readonly tip: Oid }
+  | { readonly kind: 'needs-human'; readonly validate: readonly Finding[] }
+  | { readonly kind: 'held'; readonly message: string }
+  | { readonly kind: 'stopped' };
+
+/** What the Spec loop needs. */
+export interface SpecLoopPorts {
+  readonly spec: SpecSlug;
+  readonly policy: Policy;
+  readonly verifier: Verifier;
+  readonly signal: AbortSignal;
+  readonly emit: Emit;
+  readonly tip: () => Oid;
+  /** The code tree of the tip. */
+  readonly tipCode: () => Promise<Oid>;
+  /** Runs every Issue that can run; resolves when none is left that could. */
+  readonly runIssues: () => Promise<void>;
+  /** The durable state of each Issue now. */
+  readonly states: () => ReadonlyMap<IssueId, IssueState>;
+  /** Writes the Spec's end on the integration branch; the new tip, or why it cannot be written. */
+  readonly finish: (end: {
+    readonly state: 'done' | 'needs-human';
+    readonly gates: readonly GateNote[];
+    readonly code: Oid;
+    readonly validated: 'pass' | 'fail' | null;
+  }) => Promise<{ readonly kind: 'recorded'; readonly tip: Oid } | { readonly kind: 'held'; readonly message: string }>;
+}
+
+/** Runs a Spec to its end. */
+export async function runSpec(ports: SpecLoopPorts): Promise<SpecEnd> {
+  await ports.runIssues();
+  if (ports.signal.aborted) return { kind: 'stopped' };
+  if (!complete(ports.states())) return asking(ports);
+  return validate(ports);
+}
+
+/** Runs the Spec's gates on the tip, and writes what came of it. */
+export async function validate(ports: SpecLoopPorts): Promise<SpecEnd> {
+  const code = await ports.tipCode();
+  const verdict = await ports.verifier.verify({
+    scope: 'spec',
+    issue: null,
+    gates: specGates(ports.policy),
+    codeTree: code,
+    attempt: null,
+    signal: ports.signal,
+  });
+  if (ports.signal.aborted || verdict.gates.some((gate) => gate.cause === 'cancelled')) return { kind: 'stopped' };
+  const passed = verdict.passed;
+  ports.emit({
+    type: 'spec.validated',
+    spec: ports.spec,
+    tip: ports.tip(),
+    verdict: passed ? 'pass' : 'fail',
+    findings: verdict.findings,
+  });
+  return finish(ports, { verdict, code });
+}
+
+async function finish(ports: SpecLoopPorts, judged: { readonly verdict: Verdict; readonly code: Oid }): Promise<SpecEnd> {
+  const { verdict, code } = judged;
+  const state = verdict.passed ? 'done' : 'needs-human';
+  const written = await ports.finish({ state, gates: gateNotes(verdict), code, validated: verdict.passed ? 'pass' : 'fail' });
+  if (written.kind === 'held') return written;
+  ports.emit({ type: 'spec.state', spec: ports.spec, state, tip: written.tip });
+  return verdict.passed ? { kind: 'proof', tip: written.tip } : { kind: 'needs-human', validate: verdict.findings };
+}
+
+async function asking(ports: SpecLoopPorts): Promise<SpecEnd> {
+  const code = await ports.tipCode();
+  const written = await ports.finish({ state: 'needs-human', gates: [], code, validated: null });
+  if (written.kind === 'held') return written;
+  ports.emit({ type: 'spec.state', spec: ports.spec, state: 'needs-human', tip: written.tip });
+  return { kind: 'needs-human', validate: [] };
+}
+
+/** Every Issue at rest in a good way, and at least one of them done: nothing to do is not proof. */
+function complete(states: ReadonlyMap<IssueId, IssueState>): boolean {
+  const all = [...states.values()];
+  return all.includes('done') && all.every((state) => state === 'done' || state === 'wontfix');
+}
+
+/** The gates of the Spec; without any of its own, those that every landing passed, so that the tip is always judged. */
+export function specGates(policy: Policy): ReturnType<typeof dueGates> {
+  const own = dueGates(policy.gates, 'spec', []);
+  return own.length > 0 ? own : dueGates(policy.gates, 'integration', []);
+}

@@ -1,0 +1,34 @@
+/** Durations as people write them in files and read them on the screen. */
+
+const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+const longestMs = 7 * 86_400_000;
+
+/** Shows what a duration looks like, for messages. */
+export const durationExamples = 'write it with units, such as "30s", "5m", "1h30m" or "1d"';
+
+/** Reads `500ms`, `30s`, `5m`, `2h`, `1h30m`, `1d`; `undefined` unless it is more than nothing and at most seven days. */
+export function parseDuration(text: string): number | undefined {
+  if (!/^(?:\d{1,10}d)?(?:\d{1,10}h)?(?:\d{1,10}m(?!s))?(?:\d{1,10}s)?(?:\d{1,10}ms)?$/.test(text)) return undefined;
+  let totalMs = 0;
+  for (const [, count, unit] of text.matchAll(/(\d+)(ms|[smhd])/g)) {
+    totalMs += Number(count) * (unitMs[unit ?? ''] ?? 0);
+  }
+  return totalMs > 0 && totalMs <= longestMs ? totalMs : undefined;
+}
+
+/** Shows a duration as people read it: `850 ms`, `12.4 s`, `4m12s`, `2h05m`, `1d04h`. */
+export function formatDuration(durationMs: number): string {
+  const ms = Math.max(0, Math.round(durationMs));
+  if (ms < 1_000) return `${ms} ms`;
+  if (ms < 59_950) return `${(ms / 1_000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1_000);
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)}m${twoDigits(seconds % 60)}s`;
+  const minutes = Math.round(seconds / 60);
+  if (minutes < 1_440) return `${Math.floor(minutes / 60)}h${twoDigits(minutes % 60)}m`;
+  const hours = Math.round(minutes / 60);
+  return `${Math.floor(hours / 24)}d${twoDigits(hours % 24)}h`;
+}
+
+function twoDigits(value: number): string {
+  return String(value).padStart(2, '0');
+}

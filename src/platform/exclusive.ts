@@ -1,0 +1,54 @@
+/** Taking over a lock file whose owner is dead, so that exactly one of any number of racers gets it. */
+import { createHash, randomUUID } from 'node:crypto';
+import { linkExclusive, readIfExists, removeTree, writeAtomic } from './files.js';
+import { isAlive, ownIdentity } from './identity.js';
+import type { ProcessIdentity } from './identity.js';
+
+/**
+ * Replaces the file at `path`, if it still holds `expected`, by a file that holds `next`; true for the one who did it.
+ *
+ * Renaming the old file away and linking a new one would not do: a slow racer could rename the winner's file. So there is a
+ * claim, a second file named after the old content. Whoever links it, alone, may look again and replace; `path` is never
+ * absent in between. Invariants:
+ * 1. Content `expected` is replaced only by the holder of its claim. (Its owner is dead and no content comes twice.)
+ * 2. A claim has at most one living holder: it is made by `link`, and one left by a dead holder is taken over by this very
+ *    function.
+ */
+export async function replaceExclusive(path: string, expected: Buffer, next: string): Promise<boolean> {
+  const claim = `${path}.${createHash('sha256').update(expected).digest('hex').slice(0, 16)}`;
+  if (!(await holdClaim(claim))) return false;
+  try {
+    const current = await readIfExists(path);
+    if (current?.equals(expected) !== true) return false;
+    await writeAtomic(path, next);
+    return true;
+  } finally {
+    await removeTree(claim);
+  }
+}
+
+async function holdClaim(claim: string): Promise<boolean> {
+  const mine = JSON.stringify({ ...ownIdentity(), nonce: randomUUID() });
+  if (await linkExclusive(claim, mine)) return true;
+  const held = await readIfExists(claim);
+  if (held === null) return false;
+  const holder = parseHolder(held);
+  if (holder === null || isAlive(holder) !== 'dead') return false;
+  return replaceExclusive(claim, held, mine);
+}
+
+function parseHolder(bytes: Buffer): ProcessIdentity | null {
+  try {
+    const value: unknown = JSON.parse(bytes.toString('utf8'));
+    return isIdentity(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+function isIdentity(value: unknown): value is ProcessIdentity {
+  if (typeof value !== 'object' || value === null) return false;
+  const texts = ['startTime', 'bootId', 'host', 'pidNamespace'];
+  const fields = new Map<string, unknown>(Object.entries(value));
+  return typeof fields.get('pid') === 'number' && texts.every((name) => typeof fields.get(name) === 'string');
+}

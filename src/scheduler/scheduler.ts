@@ -1,0 +1,310 @@
+/**
+ * Runs the Issues of one graph: a ready queue, not barriers (decision 0001).
+ *
+ * Invariants:
+ *  1. Never more than N agents run at once, retries included.
+ *  2. An Issue starts only when all its dependencies are integrated.
+ *  3. The leases of an Issue are held from its dispatch until it is at rest; no two that overlap are held at once.
+ *  4. Every Issue that can run is executed exactly once.
+ *  5. A rejected `execute` never goes unnoticed: everything else finishes, then `schedule` rejects with its error.
+ *  6. After an abort nothing starts, and `schedule` settles only when every running `execute` has.
+ *  7. No polling: a tick follows what happened. The one timer ends the hold of a slot (plan.ts), at most once per landing.
+ *
+ * A tick computes everything from the facts below, so that it may be repeated and heals what an earlier one missed.
+ *
+ *   waiting -> granted -> started <-> landing
+ *      (dispatch)  (slot)    |          |        landing: its agent is gone; in gates, in the lane, or about to retry
+ *                            +-> at rest <-+
+ */
+import type { IssueId } from '../issue.js';
+import type { Clock } from '../platform/clock.js';
+import { buildGraph } from './graph.js';
+import { HoldWindow } from './hold.js';
+import { Leases, claimOf } from './overlap.js';
+import { compareCandidates, plan } from './plan.js';
+import type { Candidate, Landing } from './plan.js';
+import { Slots } from './slots.js';
+import type { Release } from './slots.js';
+
+/** How one execution of an Issue ended. */
+export type ExecutionOutcome = 'integrated' | 'needs-human' | 'stopped';
+
+/** Where an Issue's agents get their slots. */
+export interface AgentSlots {
+  /**
+   * Runs an agent in one of the N slots: the first time in the one the Issue was dispatched with, later in the next
+   * one its priority earns. Rejects with the signal's reason, without running, once the run is aborted.
+   */
+  agent<T>(run: () => Promise<T>): Promise<T>;
+}
+
+/** One Issue of a run. */
+export interface ScheduledIssue {
+  readonly id: IssueId;
+  readonly dependsOn: readonly IssueId[];
+  readonly touches: readonly string[];
+  readonly resources: readonly string[];
+  /** It is done already: satisfied for its dependents, not executed. */
+  readonly settled: boolean;
+  /** It needs a human or is `wontfix` already: not executed, its dependents wait. */
+  readonly blocked: boolean;
+  /** It has work in progress: before new ones of equal priority. */
+  readonly resuming: boolean;
+}
+
+/** A run of the scheduler, with all it depends on. */
+export interface SchedulerRequest {
+  /** A set that `checkGraph` accepts. */
+  readonly issues: readonly ScheduledIssue[];
+  /** Agents at once: a whole number from 1. */
+  readonly concurrency: number;
+  /** Expected duration, in any one unit. */
+  readonly estimate: (id: IssueId) => number;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** Runs an Issue until it is at rest. Rejecting with the signal's own reason after an abort counts as `stopped`. */
+  readonly execute: (id: IssueId, slots: AgentSlots) => Promise<ExecutionOutcome>;
+}
+
+/** Runs every Issue that can run; tells how each ended that was neither settled nor blocked at the start. */
+export function schedule(request: SchedulerRequest): Promise<ReadonlyMap<IssueId, ExecutionOutcome | 'waiting'>> {
+  return new Scheduling(request).run();
+}
+
+type Standing =
+  | { readonly kind: 'waiting' | 'granted' | 'started' }
+  | { readonly kind: 'landing'; readonly since: number }
+  | { readonly kind: 'at-rest'; readonly outcome: ExecutionOutcome }
+  | { readonly kind: 'threw' };
+
+interface Entry extends Candidate {
+  /** Best first. */
+  readonly dependents: Entry[];
+  /** Dependencies that are not integrated. */
+  unmet: number;
+  standing: Standing;
+}
+
+class Scheduling {
+  readonly #request: SchedulerRequest;
+  readonly #entries: ReadonlyMap<IssueId, Entry>;
+  readonly #slots: Slots;
+  readonly #leases = new Leases();
+  readonly #window = new HoldWindow();
+  /** Waiting, with nothing unmet; best first. */
+  readonly #ready: Entry[] = [];
+  readonly #landing = new Set<Entry>();
+  readonly #errors: unknown[] = [];
+  /** Granted, started or landing. */
+  #active = 0;
+  #alarm: { readonly at: number; readonly off: AbortController } | null = null;
+  #finish: () => void = () => undefined;
+
+  constructor(request: SchedulerRequest) {
+    this.#request = request;
+    this.#entries = entriesOf(request);
+    this.#slots = new Slots(request.concurrency, () => {
+      this.#tick();
+    });
+    for (const entry of this.#entries.values()) if (entry.unmet === 0) this.#ready.push(entry);
+    this.#ready.sort(compareCandidates);
+  }
+
+  async run(): Promise<ReadonlyMap<IssueId, ExecutionOutcome | 'waiting'>> {
+    const { signal } = this.#request;
+    const onAbort = (): void => {
+      this.#abort();
+    };
+    signal.addEventListener('abort', onAbort, { once: true });
+    await new Promise<void>((resolve) => {
+      this.#finish = resolve;
+      this.#tick();
+    });
+    signal.removeEventListener('abort', onAbort);
+    this.#setAlarm(null);
+    if (this.#errors.length > 1) throw new AggregateError(this.#errors, 'several Issues hit a bug');
+    if (this.#errors.length === 1) throw this.#errors[0];
+    return new Map(Array.from(this.#entries.values(), (entry) => [entry.id, outcomeOf(entry)]));
+  }
+
+  #tick(): void {
+    if (!this.#request.signal.aborted) {
+      const { start, heldUntil } = plan({
+        free: this.#slots.free,
+        ready: this.#ready,
+        retries: this.#slots.waiting,
+        landings: this.#landings(),
+        leases: this.#leases,
+      });
+      this.#dispatch(start.flatMap(({ id }) => this.#entries.get(id) ?? []));
+      this.#setAlarm(heldUntil);
+    }
+    if (this.#active === 0) this.#finish();
+  }
+
+  /** Marks all before it starts any: what starts may tick again at once. */
+  #dispatch(chosen: readonly Entry[]): void {
+    for (const entry of chosen) {
+      entry.standing = { kind: 'granted' };
+      this.#ready.splice(this.#ready.indexOf(entry), 1);
+      this.#leases.take(entry.claim);
+      this.#active += 1;
+    }
+    for (const entry of chosen) {
+      this.#slots.grant(entry.priority, (release) => {
+        entry.standing = { kind: 'started' };
+        void this.#execute(entry, release);
+      });
+    }
+  }
+
+  async #execute(entry: Entry, release: Release): Promise<void> {
+    const { signal, execute } = this.#request;
+    let reserved: Release | null = release;
+    const slots: AgentSlots = {
+      agent: async (run) => {
+        const free = reserved ?? (await this.#askAgain(entry));
+        reserved = null;
+        return this.#runAgent(entry, free, run);
+      },
+    };
+    try {
+      this.#settle(entry, { kind: 'at-rest', outcome: await execute(entry.id, slots) });
+    } catch (error) {
+      const isStop = signal.aborted && error === signal.reason;
+      if (!isStop) this.#errors.push(error);
+      this.#settle(entry, isStop ? { kind: 'at-rest', outcome: 'stopped' } : { kind: 'threw' });
+    }
+    reserved?.();
+    this.#tick();
+  }
+
+  async #askAgain(entry: Entry): Promise<Release> {
+    this.#request.signal.throwIfAborted();
+    this.#stand(entry, { kind: 'started' });
+    const slot = this.#slots.ask(entry.priority);
+    // What was held for its landing is free again.
+    this.#tick();
+    return slot;
+  }
+
+  async #runAgent<T>(entry: Entry, release: Release, run: () => Promise<T>): Promise<T> {
+    const { clock, signal } = this.#request;
+    const since = clock.monotonic();
+    try {
+      signal.throwIfAborted();
+      return await run();
+    } finally {
+      const now = clock.monotonic();
+      this.#window.agentTook(now - since);
+      if (entry.standing.kind === 'started') this.#stand(entry, { kind: 'landing', since: now });
+      release();
+    }
+  }
+
+  #settle(entry: Entry, standing: Extract<Standing, { kind: 'at-rest' | 'threw' }>): void {
+    const isIntegrated = standing.kind === 'at-rest' && standing.outcome === 'integrated';
+    if (isIntegrated && entry.standing.kind === 'landing') {
+      this.#window.landingTook(this.#request.clock.monotonic() - entry.standing.since);
+    }
+    this.#stand(entry, standing);
+    this.#leases.giveBack(entry.claim);
+    this.#active -= 1;
+    if (!isIntegrated) return;
+    for (const dependent of entry.dependents) {
+      dependent.unmet -= 1;
+      if (dependent.unmet === 0 && dependent.standing.kind === 'waiting') this.#insertReady(dependent);
+    }
+  }
+
+  #stand(entry: Entry, standing: Standing): void {
+    entry.standing = standing;
+    if (standing.kind === 'landing') this.#landing.add(entry);
+    else this.#landing.delete(entry);
+  }
+
+  #insertReady(entry: Entry): void {
+    let low = 0;
+    let high = this.#ready.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const other = this.#ready[middle];
+      if (other !== undefined && compareCandidates(other, entry) < 0) low = middle + 1;
+      else high = middle;
+    }
+    this.#ready.splice(low, 0, entry);
+  }
+
+  /** Issues that left their agent so recently that a slot may be held for what they release. */
+  #landings(): readonly Landing[] {
+    if (this.#landing.size === 0 || this.#slots.free <= 0 || this.#ready.length === 0) return [];
+    const now = this.#request.clock.monotonic();
+    const windowMs = this.#window.ms;
+    const landings: Landing[] = [];
+    for (const { standing, claim, dependents } of this.#landing) {
+      if (standing.kind !== 'landing' || standing.since + windowMs <= now) continue;
+      const releases = dependents.filter((dependent) => dependent.unmet === 1 && dependent.standing.kind === 'waiting');
+      landings.push({ claim, until: standing.since + windowMs, releases });
+    }
+    return landings;
+  }
+
+  #setAlarm(at: number | null): void {
+    if (at === (this.#alarm?.at ?? null)) return;
+    this.#alarm?.off.abort();
+    this.#alarm = null;
+    if (at === null) return;
+    const { clock } = this.#request;
+    const alarm = { at, off: new AbortController() };
+    this.#alarm = alarm;
+    void clock.sleep(at - clock.monotonic(), alarm.off.signal).then(() => {
+      if (this.#alarm !== alarm) return;
+      this.#alarm = null;
+      this.#tick();
+    });
+  }
+
+  #abort(): void {
+    this.#setAlarm(null);
+    this.#slots.close(this.#request.signal.reason);
+    for (const entry of this.#entries.values()) {
+      if (entry.standing.kind !== 'granted') continue;
+      entry.standing = { kind: 'waiting' };
+      this.#leases.giveBack(entry.claim);
+      this.#active -= 1;
+    }
+    this.#tick();
+  }
+}
+
+function entriesOf({ issues, estimate }: SchedulerRequest): ReadonlyMap<IssueId, Entry> {
+  const graph = buildGraph(issues);
+  const priorities = graph.criticalPath(estimate);
+  const settled = new Set(issues.filter((issue) => issue.settled).map((issue) => issue.id));
+  const open = issues.filter((issue) => !issue.settled && !issue.blocked);
+  const entries = new Map<IssueId, Entry>();
+  for (const { id, dependsOn, resuming, touches, resources } of open) {
+    entries.set(id, {
+      id,
+      priority: priorities.get(id) ?? 0,
+      resuming,
+      claim: claimOf({ touches, resources }),
+      dependents: [],
+      // An unknown dependency is never met: waiting is the safe mistake.
+      unmet: dependsOn.filter((dependency) => !settled.has(dependency)).length,
+      standing: { kind: 'waiting' },
+    });
+  }
+  for (const entry of entries.values()) {
+    for (const id of graph.dependents(entry.id)) {
+      const dependent = entries.get(id);
+      if (dependent !== undefined) entry.dependents.push(dependent);
+    }
+    entry.dependents.sort(compareCandidates);
+  }
+  return entries;
+}
+
+function outcomeOf(entry: Entry): ExecutionOutcome | 'waiting' {
+  return entry.standing.kind === 'at-rest' ? entry.standing.outcome : 'waiting';
+}

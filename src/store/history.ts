@@ -1,0 +1,292 @@
+/**
+ * The `## History` of an Issue or Spec file: written by giro only, one readable entry a heading, and read back to know
+ * how much of the budget is used and what the next attempt must hear.
+ *
+ * Nothing that a tool or a model printed can forge an entry: headings count only at column one, and foreign text is
+ * either a single line behind a bullet or indented by four columns.
+ */
+import { createHash } from 'node:crypto';
+import type { Finding, Oid } from '../issue.js';
+import { shortOid } from '../issue.js';
+import type { EscalationCause } from '../event.js';
+import { printable } from '../platform/text.js';
+
+/** How an attempt was judged. */
+export type AttemptVerdict = 'pass' | 'fail' | 'operation' | 'stopped';
+
+/** One entry as read back. */
+export type HistoryEntry =
+  | {
+      readonly kind: 'attempt';
+      readonly attempt: number;
+      /** Absent while the entry is open. */
+      readonly verdict?: AttemptVerdict;
+      /** Short name of the code tree that was judged; absent when the attempt was not. */
+      readonly tree?: string;
+      readonly blocked: boolean;
+      readonly text: string;
+    }
+  | { readonly kind: 'integration' | 'escalated' | 'answered' | 'integrated' | 'validated' | 'other'; readonly text: string };
+
+/** One gate of an entry. */
+export interface GateLine {
+  readonly gate: string;
+  readonly verdict: 'pass' | 'fail';
+  readonly note: string;
+  readonly findings: readonly Finding[];
+}
+
+const heading = '## History';
+const attemptHeading = /^### Attempt (\d+) · /;
+
+/** Splits a History section into its entries, oldest first. */
+export function readHistory(history: string): readonly HistoryEntry[] {
+  return splitEntries(history).map(readEntry);
+}
+
+/** Counts the attempts ever recorded; numbers are never reused. */
+export function lastAttempt(entries: readonly HistoryEntry[]): number {
+  return entries.reduce((last, entry) => (entry.kind === 'attempt' ? Math.max(last, entry.attempt) : last), 0);
+}
+
+/** Counts the attempts that used budget since the last answer; one left open by a crash counts (L5). */
+export function budgetUsed(entries: readonly HistoryEntry[]): number {
+  return sinceAnswer(entries).filter(
+    (entry) => entry.kind === 'attempt' && entry.verdict !== 'operation' && entry.verdict !== 'stopped',
+  ).length;
+}
+
+/** Counts the newest red attempts in a row that said `blocked`. */
+export function blockedInARow(entries: readonly HistoryEntry[]): number {
+  let count = 0;
+  for (const entry of [...sinceAnswer(entries)].reverse()) {
+    if (entry.kind !== 'attempt' || entry.verdict === 'operation' || entry.verdict === 'stopped') continue;
+    if (!entry.blocked || entry.verdict !== 'fail') break;
+    count += 1;
+  }
+  return count;
+}
+
+/**
+ * Says whether the loop pays again for the same result: the same code tree in two judged attempts running, or the same
+ * set of findings in `limit` of them.
+ */
+export function noProgress(entries: readonly HistoryEntry[], limit: number): string | undefined {
+  const judged = sinceAnswer(entries).filter(
+    (entry): entry is Extract<HistoryEntry, { kind: 'attempt' }> =>
+      entry.kind === 'attempt' && entry.verdict === 'fail' && entry.tree !== undefined,
+  );
+  const [last, before] = [judged.at(-1), judged.at(-2)];
+  if (last !== undefined && before !== undefined && last.tree === before.tree) {
+    return 'two attempts running left the same code';
+  }
+  const newest = judged.slice(-limit).map((entry) => fingerprint(entry.text));
+  if (judged.length >= limit && new Set(newest).size === 1) {
+    return `the same findings in ${String(limit)} attempts running`;
+  }
+  return undefined;
+}
+
+/** Gives the text that the next attempt must hear: everything since the newest attempt's heading. */
+export function lastFindings(history: string): string {
+  const entries = readHistory(history);
+  const newest = entries.findLastIndex((entry) => entry.kind === 'attempt' && entry.verdict !== undefined);
+  const heard = newest < 0 ? [] : entries.slice(newest).filter((entry) => entry.kind !== 'attempt' || entry.verdict !== undefined);
+  return heard.map((entry) => entry.text.trimEnd()).join('\n\n');
+}
+
+/** Appends the heading of a new attempt; the entry is open until a verdict closes it. */
+export function openAttempt(
+  history: string,
+  entry: { readonly attempt: number; readonly at: string; readonly driver: string; readonly base: Oid },
+): string {
+  return append(history, [
+    `### Attempt ${String(entry.attempt)} · ${seconds(entry.at)} · ${entry.driver}`,
+    `base ${shortOid(entry.base)}`,
+  ]);
+}
+
+/** What the worker left, written into the open entry. */
+export interface WorkLine {
+  readonly files: number;
+  readonly insertions: number;
+  readonly deletions: number;
+  readonly duration: string;
+  readonly summary?: string;
+  readonly question?: string;
+  readonly subjects: readonly string[];
+}
+
+/** Writes what the worker left into the open entry. */
+export function describeWork(history: string, work: WorkLine): string {
+  const size = `${plural(work.files, 'file')} +${String(work.insertions)} -${String(work.deletions)}`;
+  return extendLast(history, (lines) => [
+    ...lines.map((line) => (line.startsWith('base ') ? `${line} · ${size} · ${work.duration} · cost unknown` : line)),
+    ...(work.summary === undefined ? [] : [`- worker says: ${oneLine(work.summary)}`]),
+    ...work.subjects.map((subject) => `- commit by the worker: ${oneLine(subject)}`),
+    ...(work.question === undefined ? [] : [`- blocked: ${oneLine(work.question)}`]),
+  ]);
+}
+
+/** Closes the open entry with its verdict. */
+export function closeAttempt(
+  history: string,
+  verdict: {
+    readonly verdict: AttemptVerdict;
+    readonly work?: { readonly commit: Oid; readonly tree: Oid };
+    readonly gates: readonly GateLine[];
+    readonly findings: readonly Finding[];
+  },
+): string {
+  const { work } = verdict;
+  return extendLast(history, (lines) => [
+    ...lines.map((line) =>
+      work !== undefined && line.startsWith('base ')
+        ? `${line} · work ${shortOid(work.commit)} · tree ${shortOid(work.tree)}`
+        : line,
+    ),
+    ...verdict.gates.flatMap(gateLines),
+    ...verdict.findings.flatMap((finding) => findingLines(finding, '- ')),
+    `verdict: ${verdict.verdict}`,
+  ]);
+}
+
+/** Appends what the merge lane found on a candidate. */
+export function appendIntegration(
+  history: string,
+  entry: {
+    readonly at: string;
+    readonly tip: Oid;
+    readonly verdict: 'pass' | 'fail';
+    readonly gates: readonly GateLine[];
+    readonly findings: readonly Finding[];
+  },
+): string {
+  return append(history, [
+    `### ${entry.verdict === 'pass' ? 'Integrated' : 'Integration'} · ${seconds(entry.at)}`,
+    `onto ${shortOid(entry.tip)}`,
+    ...entry.gates.flatMap(gateLines),
+    ...entry.findings.flatMap((finding) => findingLines(finding, '- ')),
+    `verdict: ${entry.verdict}`,
+  ]);
+}
+
+/** Appends the packet of an escalation. */
+export function appendEscalation(
+  history: string,
+  entry: { readonly at: string; readonly cause: EscalationCause | 'validate-red'; readonly packet: readonly string[] },
+): string {
+  return append(history, [`### Escalated · ${seconds(entry.at)} · ${entry.cause}`, ...entry.packet.map(oneLine)]);
+}
+
+/** Appends that a person answered, which gives the budget back. */
+export function appendAnswer(history: string, entry: { readonly at: string; readonly how: string }): string {
+  return append(history, [`### Answered · ${seconds(entry.at)}`, oneLine(entry.how)]);
+}
+
+/** Appends the Spec's own verdict. */
+export function appendValidation(
+  history: string,
+  entry: { readonly at: string; readonly tip: Oid; readonly verdict: 'pass' | 'fail'; readonly gates: readonly GateLine[] },
+): string {
+  return append(history, [
+    `### Validated · ${seconds(entry.at)}`,
+    `tip ${shortOid(entry.tip)}`,
+    ...entry.gates.flatMap(gateLines),
+    `verdict: ${entry.verdict}`,
+  ]);
+}
+
+/** Reads the question of the newest packet; empty when there is none. */
+export function packetQuestion(history: string): string {
+  const packet = readHistory(history).findLast((entry) => entry.kind === 'escalated');
+  return /^question: (.*)$/m.exec(packet?.text ?? '')?.[1] ?? '';
+}
+
+function splitEntries(history: string): readonly string[] {
+  const lines = history.replace(/\r\n/g, '\n').split('\n');
+  const starts = lines.flatMap((line, index) => (line.startsWith('### ') ? [index] : []));
+  return starts.map((start, index) => lines.slice(start, starts[index + 1]).join('\n'));
+}
+
+function readEntry(text: string): HistoryEntry {
+  const attempt = attemptHeading.exec(text)?.[1];
+  if (attempt !== undefined) {
+    const verdict = /^verdict: (pass|fail|operation|stopped)$/m.exec(text)?.[1];
+    const tree = /^base .* · tree ([0-9a-f]+)/m.exec(text)?.[1];
+    return {
+      kind: 'attempt',
+      attempt: Number(attempt),
+      ...(isVerdict(verdict) ? { verdict } : {}),
+      ...(tree === undefined ? {} : { tree }),
+      blocked: /^- blocked: /m.test(text),
+      text,
+    };
+  }
+  const word = /^### (\w+)/.exec(text)?.[1]?.toLowerCase();
+  switch (word) {
+    case 'integration':
+    case 'escalated':
+    case 'answered':
+    case 'integrated':
+    case 'validated':
+      return { kind: word, text };
+    default:
+      return { kind: 'other', text };
+  }
+}
+
+function isVerdict(text: string | undefined): text is AttemptVerdict {
+  return text === 'pass' || text === 'fail' || text === 'operation' || text === 'stopped';
+}
+
+function sinceAnswer(entries: readonly HistoryEntry[]): readonly HistoryEntry[] {
+  return entries.slice(entries.findLastIndex((entry) => entry.kind === 'answered') + 1);
+}
+
+/** Two entries with the same reasons, whatever their times, sizes and line numbers. */
+function fingerprint(text: string): string {
+  const reasons = text
+    .split('\n')
+    .filter((line) => line.startsWith('- ') || line.startsWith(' '))
+    .filter((line) => !line.startsWith('- worker says') && !line.startsWith('- commit by'))
+    .map((line) => line.replace(/\d+(?:\.\d+)?/g, '0'));
+  return createHash('sha256').update(reasons.sort().join('\n')).digest('hex');
+}
+
+function append(history: string, lines: readonly string[]): string {
+  const before = history.trim() === '' ? `${heading}\n` : history.replace(/\s*$/, '\n');
+  return `${before}\n${lines.join('\n')}\n`;
+}
+
+function extendLast(history: string, change: (lines: readonly string[]) => readonly string[]): string {
+  const lines = history.replace(/\s*$/, '').split('\n');
+  const start = lines.findLastIndex((line) => line.startsWith('### '));
+  if (start < 0) throw new Error('no entry to extend');
+  return `${[...lines.slice(0, start), ...change(lines.slice(start))].join('\n')}\n`;
+}
+
+function gateLines(gate: GateLine): readonly string[] {
+  return [
+    `- gate ${gate.gate}: ${gate.verdict} · ${gate.note}`,
+    ...gate.findings.flatMap((finding) => findingLines(finding, '  - ')),
+  ];
+}
+
+function findingLines(finding: Finding, bullet: string): readonly string[] {
+  const place = finding.file === undefined ? '' : `${finding.file}${finding.line === undefined ? '' : `:${String(finding.line)}`}: `;
+  const tail = (finding.detail ?? '').split('\n').filter((line) => line.trim() !== '');
+  return [`${bullet}${oneLine(place + finding.message)}`, ...tail.slice(-40).map((line) => `      ${printable(line.slice(0, 400))}`)];
+}
+
+function oneLine(text: string): string {
+  return printable(text.replace(/\s+/g, ' ').trim().slice(0, 2000));
+}
+
+function seconds(iso: string): string {
+  return iso.replace(/\.\d+Z$/, 'Z');
+}
+
+function plural(count: number, noun: string): string {
+  return `${String(count)} ${noun}${count === 1 ? '' : 's'}`;
+}

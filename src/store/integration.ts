@@ -1,0 +1,154 @@
+/** The commits of `giro/<spec>`: what `git log --first-parent` reads as the story of the Spec. */
+import { historyOf, replaceHistory, spliceFrontmatter } from '../config/splice.js';
+import type { Oid, SpecSlug } from '../issue.js';
+import { shortOid } from '../issue.js';
+import { specsFolder, type SpecState } from '../spec.js';
+import type { Git } from '../worktree/git-types.js';
+import { appendIntegration, type GateLine } from './history.js';
+import type { Intake } from './intake.js';
+import type { Journal } from './journal.js';
+import { readIssueText, type SpecFile } from './read.js';
+import { codeTree, joinTree, specsTree, withFiles } from './tree.js';
+import { commitMessage, type Checkpoint } from './trailers.js';
+
+/** What every commit here needs to know. */
+export interface BranchFacts {
+  readonly git: Git;
+  readonly spec: SpecSlug;
+  /** The user's commit that the branch was made from. */
+  readonly base: Oid;
+  readonly now: () => number;
+  readonly iso: () => string;
+}
+
+/** Takes the Spec's folder in: what was read, exactly, and then the branch's own version of it. */
+export async function intakeCommit(
+  facts: BranchFacts,
+  request: { readonly parent: Oid; readonly read: readonly SpecFile[]; readonly intake: Intake; readonly kind: 'snapshot' | 'import' },
+): Promise<Oid> {
+  const { git, spec } = facts;
+  const { parent, kind } = request;
+  const tree = (await git.readCommit(parent)).tree;
+  const folder = `${specsFolder}/${spec}`;
+  const emptied = await git.editTree(tree, new Map([[folder, null]]));
+  const asRead = await git.writeCommit({
+    tree: await withFiles(git, emptied, new Map(request.read.map((file) => [file.path, file.bytes]))),
+    parents: [parent],
+    message: message(facts, { checkpoint: 'as-read', subject: `${folder} as read from the checkout` }),
+    at: facts.now(),
+  });
+  const subject = kind === 'snapshot' ? `${spec}: snapshot of ${folder} on ${shortOid(parent)}` : `${spec}: ${importSubject(request.intake)}`;
+  return git.writeCommit({
+    tree: await withFiles(git, emptied, request.intake.files),
+    parents: [parent, asRead],
+    message: message(facts, { checkpoint: kind, subject }),
+    at: facts.now(),
+  });
+}
+
+/** The landed commit of an Issue: this code tree on this tip, its story, and `state: done`. */
+export async function landedCommit(
+  facts: BranchFacts,
+  request: { readonly tip: Oid; readonly code: Oid; readonly journal: Journal; readonly gates: readonly GateLine[] },
+): Promise<Oid> {
+  const { git } = facts;
+  const { tip, code, journal } = request;
+  const file = await journal.fileAt(tip, 'done', (history) =>
+    appendIntegration(history, { at: facts.iso(), tip, verdict: 'pass', gates: request.gates, findings: [] }),
+  );
+  const joined = await joinTree(git, code, await specsTree(git, (await git.readCommit(tip)).tree));
+  return git.writeCommit({
+    tree: await withFiles(git, joined, new Map([[journal.issue.path, file]])),
+    parents: journal.commit === null ? [tip] : [tip, journal.commit],
+    message: message(facts, {
+      checkpoint: 'integrated',
+      subject: `${journal.id}: ${journal.issue.title}`,
+      body: `Integrated after ${String(journal.attempt)} ${journal.attempt === 1 ? 'attempt' : 'attempts'}.`,
+      trailers: { 'Giro-Issue': journal.id, 'Giro-Code-Tree': code },
+    }),
+    at: facts.now(),
+  });
+}
+
+/** The docs-only commit that shows an escalated Issue where all stories can be read. */
+export async function escalationCommit(facts: BranchFacts, request: { readonly tip: Oid; readonly journal: Journal }): Promise<Oid> {
+  const { git } = facts;
+  const { tip, journal } = request;
+  const file = await journal.fileAt(tip, 'needs-human');
+  return docsCommit(facts, {
+    tip,
+    files: new Map([[journal.issue.path, file]]),
+    checkpoint: 'escalated',
+    subject: `${journal.id}: needs a human`,
+    trailers: { 'Giro-Issue': journal.id },
+    code: await codeTree(git, (await git.readCommit(tip)).tree),
+  });
+}
+
+/** A docs-only commit that changes the Spec's own state and, with `append`, its History. */
+export async function specStateCommit(
+  facts: BranchFacts,
+  request: {
+    readonly tip: Oid;
+    readonly state: SpecState;
+    readonly checkpoint: Extract<Checkpoint, 'validated' | 'state'>;
+    readonly subject: string;
+    readonly append?: (history: string) => string;
+    readonly trailers?: Readonly<Record<string, string>>;
+  },
+): Promise<Oid> {
+  const { git, spec } = facts;
+  const path = `${specsFolder}/${spec}/SPEC.md`;
+  const text = (await readIssueText(git, request.tip, path)) ?? '';
+  const told = request.append === undefined ? text : replaceHistory(text, request.append(historyOf(text)));
+  return docsCommit(facts, {
+    tip: request.tip,
+    files: new Map([[path, spliceFrontmatter(told, { state: request.state })]]),
+    checkpoint: request.checkpoint,
+    subject: request.subject,
+    ...(request.trailers === undefined ? {} : { trailers: request.trailers }),
+    code: await codeTree(git, (await git.readCommit(request.tip)).tree),
+  });
+}
+
+async function docsCommit(
+  facts: BranchFacts,
+  request: {
+    readonly tip: Oid;
+    readonly files: ReadonlyMap<string, string>;
+    readonly checkpoint: Checkpoint;
+    readonly subject: string;
+    readonly trailers?: Readonly<Record<string, string>>;
+    readonly code: Oid;
+  },
+): Promise<Oid> {
+  const { git } = facts;
+  const tree = (await git.readCommit(request.tip)).tree;
+  return git.writeCommit({
+    tree: await withFiles(git, tree, request.files),
+    parents: [request.tip],
+    message: message(facts, {
+      checkpoint: request.checkpoint,
+      subject: request.subject,
+      trailers: { ...request.trailers, 'Giro-Code-Tree': request.code },
+    }),
+    at: facts.now(),
+  });
+}
+
+function message(
+  facts: BranchFacts,
+  parts: {
+    readonly checkpoint: Checkpoint;
+    readonly subject: string;
+    readonly body?: string;
+    readonly trailers?: Readonly<Record<string, string>>;
+  },
+): string {
+  return commitMessage({ ...parts, trailers: { ...parts.trailers, 'Giro-Base': facts.base } });
+}
+
+function importSubject(intake: Intake): string {
+  if (intake.edited.length > 0) return `edits of ${intake.edited.map((path) => path.split('/').at(-1)).join(', ')}`;
+  return intake.answered.length > 0 ? 'run again: escalated Issues get their budget back' : 'run again';
+}

@@ -1,0 +1,438 @@
+/**
+ * The record of one Issue on its own branch: every checkpoint is one commit there, written by the engine alone and
+ * moved by compare-and-swap from the value it wrote last (DESIGN 4).
+ *
+ * J1 An attempt is on the branch before anything is started for it (L5).
+ * J2 `docs/specs/` of every commit is the integration branch's, with this Issue's own file replaced from this record.
+ * J3 User-owned parts of the file come from `giro/<spec>`; `state`, `attempt`, `phase` and History come from here.
+ * J4 Nothing is rewritten: a commit's first parent is the branch's last value.
+ */
+import { historyOf, replaceHistory, spliceFrontmatter } from '../config/splice.js';
+import type { Finding, Issue, IssueId, IssueState, Oid, Phase, SpecSlug } from '../issue.js';
+import { shortOid } from '../issue.js';
+import type { EscalationCause } from '../event.js';
+import { unreachable } from '../failure.js';
+import type { Clock } from '../platform/clock.js';
+import type { Git } from '../worktree/git-types.js';
+import {
+  appendEscalation,
+  appendIntegration,
+  blockedInARow,
+  budgetUsed,
+  closeAttempt,
+  describeWork,
+  lastAttempt,
+  lastFindings,
+  noProgress,
+  openAttempt,
+  readHistory,
+  type AttemptVerdict,
+  type GateLine,
+  type HistoryEntry,
+  type WorkLine,
+} from './history.js';
+import { readCheckpoint, readIssueText } from './read.js';
+import { issueRef } from './refs.js';
+import { codeTree, joinTree, specsTree, withFiles } from './tree.js';
+import { checkpointOf, commitMessage, type Checkpoint } from './trailers.js';
+
+/** Where an Issue stands when a run takes it up. */
+export type Standing =
+  | 'fresh'
+  /** Recorded, never finished: the attempt counts. */
+  | 'interrupted'
+  /** Judged red, or stopped in order: the next attempt is due. */
+  | 'between'
+  /** Its work is committed: gates only. */
+  | 'judging'
+  /** Judged green: the lane is next. */
+  | 'integrating'
+  /** A person committed on the branch: their work is judged without an agent. */
+  | 'by-hand'
+  | 'needs-human';
+
+/** A merge of the integration tip that waits to become part of the branch. */
+type Onto =
+  | { readonly kind: 'clean'; readonly tip: Oid; readonly code: Oid }
+  | { readonly kind: 'conflict'; readonly tip: Oid; readonly code: Oid; readonly files: readonly string[] };
+
+/** A branch that did not stand where the engine left it. */
+export class BranchMovedError extends Error {
+  readonly ref: string;
+  constructor(ref: string, message: string) {
+    super(message);
+    this.ref = ref;
+  }
+}
+
+/** The record of one Issue. */
+export class Journal {
+  readonly id: IssueId;
+  readonly ref: string;
+  readonly #ports: JournalPorts;
+  #issue: Issue;
+  #text: string;
+  #history: string;
+  #commit: Oid | null;
+  #refValue: Oid | null;
+  #base: Oid;
+  #onto: Onto | null = null;
+  #standing: Standing;
+
+  constructor(ports: JournalPorts, start: JournalStart) {
+    this.#ports = ports;
+    this.id = start.issue.id;
+    this.ref = issueRef(ports.spec, start.issue.id);
+    this.#issue = start.issue;
+    this.#text = start.text;
+    this.#history = start.history;
+    this.#commit = start.commit;
+    this.#refValue = start.refValue;
+    this.#base = start.base;
+    this.#standing = start.standing;
+  }
+
+  /** The Issue as its file on the integration branch says. */
+  get issue(): Issue {
+    return this.#issue;
+  }
+
+  /** The tip of the Issue's branch; `null` before its first attempt. */
+  get commit(): Oid | null {
+    return this.#commit;
+  }
+
+  /** The newest tip of the integration branch that the branch contains: the base of its diff. */
+  get base(): Oid {
+    return this.#base;
+  }
+
+  get standing(): Standing {
+    return this.#standing;
+  }
+
+  get history(): string {
+    return this.#history;
+  }
+
+  get entries(): readonly HistoryEntry[] {
+    return readHistory(this.#history);
+  }
+
+  /** Number of the newest attempt. */
+  get attempt(): number {
+    return lastAttempt(this.entries);
+  }
+
+  /** Attempts used since a person answered last. */
+  get budgetUsed(): number {
+    return budgetUsed(this.entries);
+  }
+
+  get blockedInARow(): number {
+    return blockedInARow(this.entries);
+  }
+
+  /** Why going on would pay again for the same result; `undefined` when it would not. */
+  noProgress(limit: number): string | undefined {
+    return noProgress(this.entries, limit);
+  }
+
+  /** What the next attempt must hear. */
+  get findings(): string {
+    return lastFindings(this.#history);
+  }
+
+  /** Files that the worker must resolve; empty when nothing conflicts. */
+  get conflicts(): readonly string[] {
+    return this.#onto?.kind === 'conflict' ? this.#onto.files : [];
+  }
+
+  /** Brings the branch onto a newer tip of the integration branch: at once when clean, else as files to resolve. */
+  async bringOnto(tip: Oid): Promise<void> {
+    if (tip === this.#base && this.#onto === null) return;
+    const { git } = this.#ports;
+    this.#text = (await readIssueText(git, tip, this.#issue.path)) ?? this.#text;
+    if (this.#commit === null) {
+      this.#base = tip;
+      return;
+    }
+    const mine = await this.#standIn();
+    const merged = await git.mergeTrees(mine, tip);
+    const code = await codeTree(git, merged.tree);
+    this.#onto =
+      merged.kind === 'clean'
+        ? { kind: 'clean', tip, code }
+        : { kind: 'conflict', tip, code, files: merged.files.filter((file) => !file.startsWith('docs/specs/')) };
+    if (this.#onto.kind === 'conflict' && this.#onto.files.length === 0) this.#onto = { kind: 'clean', tip, code };
+  }
+
+  /** Records the next attempt (J1); gives the commit to work on and the files to show. */
+  async recordAttempt(driver: string): Promise<{ readonly attempt: number; readonly commit: Oid; readonly files: Oid; readonly base: Oid }> {
+    const { git, clock } = this.#ports;
+    const attempt = this.attempt + 1;
+    const onto = this.#onto;
+    const base = onto?.tip ?? this.#base;
+    this.#history = openAttempt(this.#history, { attempt, at: clock.iso(), driver, base });
+    const parents = this.#commit === null ? [base] : onto?.kind === 'clean' ? [this.#commit, onto.tip] : [this.#commit];
+    const code = onto?.kind === 'clean' ? onto.code : await this.#code(this.#commit ?? base);
+    if (onto?.kind === 'clean') {
+      this.#base = onto.tip;
+      this.#onto = null;
+    }
+    const commit = await this.#advance({
+      checkpoint: 'working',
+      subject: `${this.id}: attempt ${String(attempt)}`,
+      parents,
+      code,
+      specsFrom: base,
+      state: { attempt, phase: 'working' },
+    });
+    this.#standing = 'interrupted';
+    const files =
+      onto?.kind === 'conflict' ? await joinTree(git, onto.code, await specsTree(git, commit)) : (await git.readCommit(commit)).tree;
+    return { attempt, commit, files, base };
+  }
+
+  /** Gives the code of the branch, and the code its diff starts from. */
+  async trees(): Promise<{ readonly code: Oid; readonly baseCode: Oid }> {
+    const base = this.#onto?.tip ?? this.#base;
+    return { code: await this.#code(this.#commit ?? base), baseCode: await this.#code(base) };
+  }
+
+  /** Commits what the worker left. `phase` is `judging` when gates come next. */
+  async commitWork(work: { readonly code: Oid; readonly line: WorkLine; readonly gated: boolean }): Promise<Oid> {
+    const onto = this.#onto;
+    this.#history = describeWork(this.#history, work.line);
+    const commit = await this.#advance({
+      checkpoint: work.gated ? 'judging' : 'working',
+      subject: `${this.id}: work of attempt ${String(this.attempt)}`,
+      parents: [this.#required(), ...(onto === null ? [] : [onto.tip])],
+      code: work.code,
+      specsFrom: onto?.tip ?? this.#base,
+      state: { attempt: this.attempt, phase: work.gated ? 'judging' : 'working' },
+    });
+    if (onto !== null) this.#base = onto.tip;
+    this.#onto = null;
+    this.#standing = work.gated ? 'judging' : 'interrupted';
+    return commit;
+  }
+
+  /** Takes a person's commits on the branch as the work of an attempt of its own. */
+  async adoptWork(line: WorkLine): Promise<void> {
+    const attempt = this.attempt + 1;
+    const opened = openAttempt(this.#history, { attempt, at: this.#ports.clock.iso(), driver: 'by hand', base: this.#base });
+    this.#history = describeWork(opened, line);
+    await this.#docs({
+      checkpoint: 'judging',
+      subject: `${this.id}: work by hand`,
+      state: { attempt, phase: 'judging' },
+    });
+    this.#standing = 'judging';
+  }
+
+  /** Closes the open entry. A pass hands the Issue to the lane. */
+  async recordVerdict(verdict: {
+    readonly verdict: AttemptVerdict;
+    readonly code?: Oid;
+    readonly gates: readonly GateLine[];
+    readonly findings: readonly Finding[];
+  }): Promise<void> {
+    const { code } = verdict;
+    this.#history = closeAttempt(this.#history, {
+      verdict: verdict.verdict,
+      ...(code === undefined ? {} : { work: { commit: this.#required(), tree: code } }),
+      gates: verdict.gates,
+      findings: verdict.findings,
+    });
+    const passed = verdict.verdict === 'pass';
+    await this.#docs({
+      checkpoint: 'judged',
+      subject: `${this.id}: attempt ${String(this.attempt)} ${verdict.verdict}`,
+      state: { attempt: this.attempt, phase: passed ? 'integrating' : 'working' },
+    });
+    this.#standing = passed ? 'integrating' : 'between';
+  }
+
+  /** Records that the lane sent it back. */
+  async recordRejection(entry: {
+    readonly tip: Oid;
+    readonly gates: readonly GateLine[];
+    readonly findings: readonly Finding[];
+  }): Promise<void> {
+    this.#history = appendIntegration(this.#history, { at: this.#ports.clock.iso(), verdict: 'fail', ...entry });
+    await this.#docs({
+      checkpoint: 'judged',
+      subject: `${this.id}: not integrated onto ${shortOid(entry.tip)}`,
+      state: { attempt: this.attempt, phase: 'working' },
+    });
+    this.#standing = 'between';
+  }
+
+  /** Writes the packet on the branch; the integration branch's copy is the caller's next step. */
+  async escalate(entry: { readonly cause: EscalationCause; readonly packet: readonly string[] }): Promise<void> {
+    this.#history = appendEscalation(this.#history, { at: this.#ports.clock.iso(), ...entry });
+    await this.#docs({
+      checkpoint: 'escalated',
+      subject: `${this.id}: needs a human (${entry.cause})`,
+      state: null,
+      issueState: 'needs-human',
+    });
+    this.#standing = 'needs-human';
+  }
+
+  /** Gives the Issue's file as the integration branch should hold it at `tip`. */
+  async fileAt(tip: Oid, state: IssueState, appended?: (history: string) => string): Promise<string> {
+    const text = (await readIssueText(this.#ports.git, tip, this.#issue.path)) ?? this.#text;
+    const history = appended === undefined ? this.#history : appended(this.#history);
+    return spliceFrontmatter(replaceHistory(text, history), { state, attempt: null, phase: null });
+  }
+
+  /** Gives the commit whose code the lane merges, with `docs/specs/` of its base so that only code can conflict. */
+  async standIn(): Promise<{ readonly commit: Oid; readonly base: Oid; readonly code: Oid }> {
+    return { commit: await this.#standIn(), base: this.#base, code: await this.#code(this.#required()) };
+  }
+
+  async #standIn(): Promise<Oid> {
+    const { git } = this.#ports;
+    const tree = await joinTree(git, await this.#code(this.#required()), await this.#specs(this.#base));
+    return git.writeCommit({ tree, parents: [this.#base], message: 'stand-in\n', at: 0 });
+  }
+
+  async #docs(change: {
+    readonly checkpoint: Checkpoint;
+    readonly subject: string;
+    readonly state: { readonly attempt: number; readonly phase: Phase } | null;
+    readonly issueState?: IssueState;
+  }): Promise<void> {
+    const parent = this.#commit ?? this.#base;
+    await this.#advance({ ...change, parents: [parent], code: await this.#code(parent), specsFrom: this.#base });
+  }
+
+  async #advance(step: {
+    readonly checkpoint: Checkpoint;
+    readonly subject: string;
+    readonly parents: readonly Oid[];
+    readonly code: Oid;
+    readonly specsFrom: Oid;
+    readonly state: { readonly attempt: number; readonly phase: Phase } | null;
+    readonly issueState?: IssueState;
+  }): Promise<Oid> {
+    const { git, clock } = this.#ports;
+    const file = spliceFrontmatter(replaceHistory(this.#text, this.#history), {
+      state: step.issueState ?? 'in-progress',
+      attempt: step.state?.attempt ?? null,
+      phase: step.state?.phase ?? null,
+    });
+    const joined = await joinTree(git, step.code, await this.#specs(step.specsFrom));
+    const tree = await withFiles(git, joined, new Map([[this.#issue.path, file]]));
+    const message = commitMessage({
+      subject: step.subject,
+      checkpoint: step.checkpoint,
+      trailers: { 'Giro-Issue': this.id },
+    });
+    const commit = await git.writeCommit({ tree, parents: step.parents, message, at: clock.now() });
+    const moved = await git.moveRef(this.ref, commit, this.#refValue);
+    if (!moved.ok) {
+      throw new BranchMovedError(
+        this.ref,
+        moved.failure.kind === 'ref-refused'
+          ? moved.failure.message
+          : `${this.ref} was moved by somebody else while its Issue was in progress`,
+      );
+    }
+    this.#commit = commit;
+    this.#refValue = commit;
+    return commit;
+  }
+
+  async #code(commit: Oid): Promise<Oid> {
+    const { git } = this.#ports;
+    return codeTree(git, (await git.readCommit(commit)).tree);
+  }
+
+  async #specs(commit: Oid): Promise<Oid | null> {
+    const { git } = this.#ports;
+    return specsTree(git, (await git.readCommit(commit)).tree);
+  }
+
+  #required(): Oid {
+    if (this.#commit === null) throw new Error(`${this.id} has no commit of its own yet`);
+    return this.#commit;
+  }
+}
+
+/** What a journal needs. */
+export interface JournalPorts {
+  readonly git: Git;
+  readonly spec: SpecSlug;
+  readonly clock: Clock;
+}
+
+interface JournalStart {
+  readonly issue: Issue;
+  readonly text: string;
+  readonly history: string;
+  readonly commit: Oid | null;
+  readonly refValue: Oid | null;
+  readonly base: Oid;
+  readonly standing: Standing;
+}
+
+/**
+ * Opens the record of an Issue that is not at rest on the integration branch, from the branch as an earlier run left it.
+ * `fresh` means that the branch belongs to an earlier life of the Spec, or is integrated: it is not continued.
+ */
+export async function openJournal(
+  ports: JournalPorts,
+  request: { readonly issue: Issue; readonly tip: Oid; readonly branch: Oid | null; readonly fresh: boolean },
+): Promise<Journal> {
+  const { git } = ports;
+  const { issue, tip, branch } = request;
+  const text = (await readIssueText(git, tip, issue.path)) ?? '';
+  const start = { issue, text, refValue: branch };
+  if (branch === null || request.fresh) {
+    return new Journal(ports, { ...start, history: issue.history, commit: null, base: tip, standing: 'fresh' });
+  }
+  const own = await readOwn(git, issue, branch);
+  const base = (await git.mergeBase(branch, tip)) ?? tip;
+  return new Journal(ports, { ...start, ...own, commit: branch, base });
+}
+
+/** What the Issue's branch says of it, joined with what the integration branch knows of its escalations. */
+async function readOwn(git: Git, issue: Issue, branch: Oid): Promise<{ history: string; standing: Standing }> {
+  const byHand = checkpointOf((await git.readCommit(branch)).message) === undefined;
+  const text = await readIssueText(git, branch, issue.path);
+  if (text === null) return { history: issue.history, standing: byHand ? 'by-hand' : 'between' };
+  const history = historyOf(text);
+  const published = escalations(issue.history) >= escalations(history) && escalations(history) > 0;
+  const standing = standingOf(readCheckpoint(text), readHistory(history));
+  if (published && issue.state !== 'needs-human' && (standing === 'needs-human' || byHand)) {
+    return { history: issue.history, standing: byHand ? 'by-hand' : 'between' };
+  }
+  return { history, standing: byHand && issue.state !== 'needs-human' ? 'by-hand' : standing };
+}
+
+function escalations(history: string): number {
+  return readHistory(history).filter((entry) => entry.kind === 'escalated').length;
+}
+
+function standingOf(
+  checkpoint: { readonly state: IssueState | null; readonly phase: Phase | null },
+  entries: readonly HistoryEntry[],
+): Standing {
+  if (checkpoint.state === 'needs-human') return 'needs-human';
+  const newest = entries.findLast((entry) => entry.kind === 'attempt');
+  if (newest?.kind !== 'attempt') return 'between';
+  switch (checkpoint.phase) {
+    case 'judging':
+      return 'judging';
+    case 'integrating':
+      return 'integrating';
+    case 'working':
+    case null:
+      return newest.verdict === undefined ? 'interrupted' : 'between';
+    default:
+      return unreachable(checkpoint.phase);
+  }
+}

@@ -1,0 +1,122 @@
+/**
+ * One engine per Spec per repository (DESIGN 10).
+ *
+ * K1 The file is complete the moment it exists (made by `link`).
+ * K2 It is taken over only from an owner that is proven dead, by exactly one of the racers.
+ * K3 It is never taken from another host or pid namespace, nor from a file that cannot be read.
+ * K4 Only its owner removes it.
+ */
+import { join } from 'node:path';
+import { failed, ok, type Failure, type Result } from '../failure.js';
+import type { SpecSlug } from '../issue.js';
+import { replaceExclusive } from '../platform/exclusive.js';
+import { linkExclusive, makeFolder, readIfExists, removeTree } from '../platform/files.js';
+import { isAlive, ownIdentity, type ProcessIdentity } from '../platform/identity.js';
+
+declare const held: unique symbol;
+
+/** Permission to write a Spec's branches; only `takeLock` makes one. */
+export interface RunLock {
+  readonly [held]: true;
+  readonly spec: SpecSlug;
+  readonly path: string;
+  /** Gives the Spec free for the next engine. */
+  release(): Promise<void>;
+}
+
+interface LockFile extends ProcessIdentity {
+  readonly format_version: 1;
+  readonly spec: string;
+  readonly run: string;
+  readonly at: string;
+}
+
+const attempts = 5;
+
+/** Takes the lock of a Spec, or tells who has it and what to do. */
+export async function takeLock(request: {
+  readonly commonDir: string;
+  readonly spec: SpecSlug;
+  readonly run: string;
+  readonly at: string;
+}): Promise<Result<RunLock, Failure>> {
+  const folder = join(request.commonDir, 'giro', 'locks');
+  const path = join(folder, `${request.spec}.json`);
+  await makeFolder(folder);
+  const own: LockFile = { format_version: 1, ...ownIdentity(), spec: request.spec, run: request.run, at: request.at };
+  const text = `${JSON.stringify(own)}\n`;
+  for (let attempt = 0; attempt < attempts; attempt += 1) {
+    if (await linkExclusive(path, text)) return ok(lockOf(request.spec, path, text));
+    const present = await readIfExists(path);
+    if (present === null) continue;
+    const refusal = whyNot(path, present, request.spec);
+    if (refusal !== null) return failed(refusal);
+    if (await replaceExclusive(path, present, text)) return ok(lockOf(request.spec, path, text));
+  }
+  return failed({ kind: 'locked', message: `somebody else is taking the lock of ${request.spec}`, hint: 'try again' });
+}
+
+/** Tells who runs a Spec now; `null` when nobody provably does. */
+export async function lockOwner(commonDir: string, spec: SpecSlug): Promise<{ readonly pid: number; readonly host: string } | null> {
+  const present = await readIfExists(join(commonDir, 'giro', 'locks', `${spec}.json`));
+  const owner = present === null ? null : parseLock(present);
+  return owner !== null && isAlive(owner) === 'alive' ? { pid: owner.pid, host: owner.host } : null;
+}
+
+function lockOf(spec: SpecSlug, path: string, text: string): RunLock {
+  const lock = {
+    spec,
+    path,
+    async release(): Promise<void> {
+      if ((await readIfExists(path))?.toString('utf8') === text) await removeTree(path);
+    },
+  };
+  return lock as RunLock;
+}
+
+function whyNot(path: string, present: Buffer, spec: SpecSlug): Failure | null {
+  const owner = parseLock(present);
+  if (owner === null) {
+    return {
+      kind: 'locked',
+      message: `the lock of ${spec} cannot be read: ${path}`,
+      hint: `make sure that no giro is running on it, then: rm '${path}'`,
+    };
+  }
+  switch (isAlive(owner)) {
+    case 'dead':
+      return null;
+    case 'alive':
+      return {
+        kind: 'locked',
+        message: `giro is already running on ${spec}: process ${String(owner.pid)} on ${owner.host}, since ${owner.at}`,
+        hint: `watch it with: giro status ${spec}`,
+      };
+    case 'unknown':
+      return {
+        kind: 'locked',
+        message: `the lock of ${spec} belongs to process ${String(owner.pid)} on ${owner.host}, which cannot be seen from here`,
+        hint: `when it is surely gone: rm '${path}'`,
+      };
+  }
+}
+
+function parseLock(bytes: Buffer): LockFile | null {
+  try {
+    const value: unknown = JSON.parse(bytes.toString('utf8'));
+    return isLock(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+function isLock(value: unknown): value is LockFile {
+  if (typeof value !== 'object' || value === null) return false;
+  const fields = new Map<string, unknown>(Object.entries(value));
+  const texts = ['startTime', 'bootId', 'host', 'pidNamespace', 'spec', 'run', 'at'];
+  return (
+    fields.get('format_version') === 1 &&
+    typeof fields.get('pid') === 'number' &&
+    texts.every((name) => typeof fields.get(name) === 'string')
+  );
+}

@@ -1,0 +1,58 @@
+/** Reads Specs and Issues from commits. */
+import { readFields, splitFrontmatter } from '../config/frontmatter.js';
+import { parseSpecFolder, type ParsedSpec } from '../config/issue-file.js';
+import type { Diagnostic, Result } from '../failure.js';
+import type { IssueState, Oid, Phase, SpecSlug } from '../issue.js';
+import { specsFolder } from '../spec.js';
+import type { Git } from '../worktree/git-types.js';
+
+/** One file of a Spec's folder. */
+export interface SpecFile {
+  /** Path inside the repository. */
+  readonly path: string;
+  readonly bytes: Buffer;
+}
+
+/** Reads all files of a Spec's folder at a commit; empty when it has none. */
+export async function readSpecFiles(git: Git, commit: Oid, slug: SpecSlug): Promise<readonly SpecFile[]> {
+  const folder = `${specsFolder}/${slug}`;
+  const entry = await git.readPath(commit, folder);
+  if (entry === null || entry.mode !== '040000') return [];
+  const files = await git.listTree(entry.oid);
+  return Promise.all(
+    files
+      .filter((file) => file.mode === '100644' || file.mode === '100755')
+      .map(async (file) => ({ path: `${folder}/${file.path}`, bytes: await git.readBlob(file.oid) })),
+  );
+}
+
+/** Reads a Spec with its Issues at a commit. */
+export async function readSpecAt(
+  git: Git,
+  commit: Oid,
+  slug: SpecSlug,
+): Promise<Result<ParsedSpec, { readonly kind: 'diagnostics'; readonly diagnostics: readonly Diagnostic[] }>> {
+  return parseSpecFolder({ slug, files: await readSpecFiles(git, commit, slug) });
+}
+
+/** Reads one file of `docs/specs/` at a commit as text; `null` when it is not there. */
+export async function readIssueText(git: Git, commit: Oid, path: string): Promise<string | null> {
+  const entry = await git.readPath(commit, path);
+  return entry === null ? null : (await git.readBlob(entry.oid)).toString('utf8');
+}
+
+/** Reads the engine's own keys from an Issue file; a file or a value that cannot be read has none. */
+export function readCheckpoint(text: string): { readonly state: IssueState | null; readonly phase: Phase | null } {
+  const source = { file: '', text };
+  const split = splitFrontmatter(source);
+  const fields = split.ok ? readFields(source, split.value).fields : [];
+  const textOf = (key: string): string | undefined => {
+    const value = fields.find((field) => field.key === key)?.value;
+    return value?.kind === 'text' ? value.text : undefined;
+  };
+  const [state, phase] = [textOf('state'), textOf('phase')];
+  return { state: states.find((known) => known === state) ?? null, phase: phases.find((known) => known === phase) ?? null };
+}
+
+const states: readonly IssueState[] = ['ready', 'in-progress', 'done', 'needs-human', 'wontfix'];
+const phases: readonly Phase[] = ['working', 'judging', 'integrating'];

@@ -1,0 +1,302 @@
+/** Reads objects through one long-lived `cat-file --batch`, and writes trees by editing what was read. */
+import type { Conversation } from '../platform/plumbing.js';
+import { parseOid, type Oid } from '../issue.js';
+import { decodeCommit, decodeTree, encodeTree, isSafeComponent, treeMode, type ObjectKind } from './objects.js';
+import {
+  GitError,
+  type CommitInfo,
+  type HashName,
+  type TreeEntry,
+  type TreeFile,
+  type TreeTarget,
+} from './git-types.js';
+
+/** One object as stored. */
+export interface StoredObject {
+  readonly type: string;
+  readonly data: Buffer;
+}
+
+/** What reading and writing objects needs. */
+export interface ObjectPorts {
+  readonly hash: HashName;
+  /** Starts `cat-file --batch`. */
+  readonly converse: () => Promise<Conversation>;
+  /** Stores an object durably and names it. */
+  readonly store: (kind: ObjectKind, data: Uint8Array) => Promise<Oid>;
+  readonly emptyTree: Oid;
+}
+
+interface Waiting {
+  readonly oid: Oid;
+  readonly resolve: (found: StoredObject | null) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * Asks one `cat-file --batch`, many questions at a time; it answers in order. It finds objects written after it started:
+ * git looks at its packs again before it says that something is missing.
+ */
+class ObjectReader {
+  readonly #start: () => Promise<Conversation>;
+  #conversation: Promise<Conversation> | null = null;
+  #waiting: Waiting[] = [];
+  #reading = false;
+
+  constructor(start: () => Promise<Conversation>) {
+    this.#start = start;
+  }
+
+  /** `null`: there is no such object. */
+  async read(oid: Oid): Promise<StoredObject | null> {
+    try {
+      return await this.#ask(oid);
+    } catch (error) {
+      // The process was ended from outside, or a read failed on the way: one new process, once.
+      if (!(error instanceof GitError)) throw error;
+      return this.#ask(oid);
+    }
+  }
+
+  async #ask(oid: Oid): Promise<StoredObject | null> {
+    this.#conversation ??= this.#start();
+    const conversation = await this.#conversation;
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ oid, resolve, reject });
+      conversation.write(`${oid}\n`);
+      if (!this.#reading) void this.#pump(conversation);
+    });
+  }
+
+  async #pump(conversation: Conversation): Promise<void> {
+    this.#reading = true;
+    try {
+      for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
+        const answer = await readAnswer(conversation);
+        this.#waiting.shift();
+        next.resolve(answer);
+      }
+    } catch (error) {
+      this.#fail(conversation, error);
+    } finally {
+      this.#reading = false;
+    }
+  }
+
+  #fail(conversation: Conversation, error: unknown): void {
+    const lost = this.#waiting;
+    this.#waiting = [];
+    this.#conversation = null;
+    void conversation.close();
+    const reason = error instanceof Error ? error.message : String(error);
+    const failure = new GitError(['cat-file', '--batch'], null, `${reason} ${conversation.stderrTail()}`);
+    for (const one of lost) one.reject(failure);
+  }
+
+  async close(): Promise<void> {
+    const conversation = await this.#conversation;
+    this.#conversation = null;
+    await conversation?.close();
+  }
+}
+
+async function readAnswer(conversation: Conversation): Promise<StoredObject | null> {
+  const header = await conversation.readLine();
+  if (header === null) throw new Error('ended');
+  const [, type = '', size] = header.split(' ');
+  if (size === undefined) {
+    if (type === 'missing') return null;
+    throw new Error(`unreadable answer ${JSON.stringify(header)}`);
+  }
+  const data = await conversation.readBytes(Number(size) + 1);
+  return { type, data: data.subarray(0, -1) };
+}
+
+/** Keeps what was read last, up to a number of bytes. */
+class Cache<T> {
+  readonly #entries = new Map<Oid, { readonly value: T; readonly bytes: number }>();
+  readonly #limit: number;
+  #bytes = 0;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  get(oid: Oid): T | undefined {
+    const entry = this.#entries.get(oid);
+    if (entry === undefined) return undefined;
+    this.#entries.delete(oid);
+    this.#entries.set(oid, entry);
+    return entry.value;
+  }
+
+  set(oid: Oid, value: T, bytes: number): void {
+    if (this.#entries.has(oid)) return;
+    this.#entries.set(oid, { value, bytes });
+    this.#bytes += bytes;
+    for (const [oldest, entry] of this.#entries) {
+      if (this.#bytes <= this.#limit) break;
+      this.#entries.delete(oldest);
+      this.#bytes -= entry.bytes;
+    }
+  }
+}
+
+/** Edits of one folder: entries by name, or edits further down. */
+type Edits = Map<string, TreeTarget | null | Edits>;
+
+/** The objects of a repository. */
+export class Objects {
+  readonly #ports: ObjectPorts;
+  readonly #reader: ObjectReader;
+  readonly #trees = new Cache<readonly TreeEntry[]>(16 * 1024 * 1024);
+  readonly #commits = new Cache<CommitInfo>(4 * 1024 * 1024);
+
+  constructor(ports: ObjectPorts) {
+    this.#ports = ports;
+    this.#reader = new ObjectReader(ports.converse);
+  }
+
+  async readCommit(oid: Oid): Promise<CommitInfo> {
+    return this.#commits.get(oid) ?? this.#rememberCommit(oid, expectKind(await this.#read(oid), oid, 'commit'));
+  }
+
+  async readTree(oid: Oid): Promise<readonly TreeEntry[]> {
+    const known = this.#trees.get(oid);
+    if (known !== undefined) return known;
+    if (oid === this.#ports.emptyTree) return [];
+    const commit = this.#commits.get(oid);
+    if (commit !== undefined) return this.readTree(commit.tree);
+    const object = await this.#read(oid);
+    if (object.type === 'commit') return this.readTree(this.#rememberCommit(oid, object.data).tree);
+    return this.#rememberTree(oid, expectKind(object, oid, 'tree'));
+  }
+
+  async readBlob(oid: Oid): Promise<Buffer> {
+    return expectKind(await this.#read(oid), oid, 'blob');
+  }
+
+  async exists(oid: Oid): Promise<boolean> {
+    return (await this.#reader.read(oid)) !== null;
+  }
+
+  async readPath(tree: Oid, path: string): Promise<TreeTarget | null> {
+    let found: TreeTarget = { mode: treeMode, oid: tree };
+    for (const name of path.split('/')) {
+      if (found.mode !== treeMode) return null;
+      const entry: TreeEntry | undefined = (await this.readTree(found.oid)).find((one) => one.name === name);
+      if (entry === undefined) return null;
+      found = { mode: entry.mode, oid: entry.oid };
+    }
+    return found;
+  }
+
+  /** All files of a tree in git's order; `null` when it has more folders than are worth asking for one by one. */
+  async walk(tree: Oid, maxFolders: number): Promise<readonly TreeFile[] | null> {
+    let left = maxFolders;
+    const visit = async (oid: Oid, prefix: string): Promise<readonly TreeFile[]> => {
+      if (left-- <= 0) return [];
+      const entries = await this.readTree(oid);
+      const parts = await Promise.all(
+        entries.map(async ({ mode, name, oid: target }) =>
+          mode === treeMode ? visit(target, `${prefix}${name}/`) : [{ path: prefix + name, mode, oid: target }],
+        ),
+      );
+      return parts.flat();
+    };
+    const files = await visit(tree, '');
+    return left < 0 ? null : files;
+  }
+
+  async editTree(tree: Oid, edits: ReadonlyMap<string, TreeTarget | null>): Promise<Oid> {
+    const root: Edits = new Map();
+    for (const [path, target] of edits) addEdit(root, path, target);
+    return (await this.#edit(tree, root)) ?? this.#writeTree([]);
+  }
+
+  /** The edited folder; `null` when nothing is left in it. */
+  async #edit(tree: Oid | null, edits: Edits): Promise<Oid | null> {
+    const before = tree === null ? [] : await this.readTree(tree);
+    const entries = new Map(before.map((entry) => [entry.name, entry]));
+    await Promise.all(
+      [...edits].map(async ([name, edit]) => {
+        const target = edit instanceof Map ? await this.#editBelow(entries.get(name), edit) : edit;
+        if (target === null) entries.delete(name);
+        else entries.set(name, { ...target, name });
+      }),
+    );
+    if (entries.size === 0) return null;
+    const after = [...entries.values()];
+    const same =
+      tree !== null && after.length === before.length && after.every((entry, at) => sameEntry(entry, before[at]));
+    // A tree that did not change is stored already. (A commit's name may have been given for it.)
+    return same && this.#trees.get(tree) !== undefined ? tree : this.#writeTree(after);
+  }
+
+  async #editBelow(entry: TreeEntry | undefined, edits: Edits): Promise<TreeTarget | null> {
+    const folder = entry?.mode === treeMode ? entry.oid : null;
+    // Removing something below a file, or below nothing, leaves what is there.
+    if (folder === null && !holdsTarget(edits)) return entry ?? null;
+    const oid = await this.#edit(folder, edits);
+    return oid === null ? null : { mode: treeMode, oid };
+  }
+
+  async #writeTree(entries: readonly TreeEntry[]): Promise<Oid> {
+    const data = encodeTree(entries);
+    const oid = await this.#ports.store('tree', data);
+    this.#rememberTree(oid, data);
+    return oid;
+  }
+
+  async #read(oid: Oid): Promise<StoredObject> {
+    const object = await this.#reader.read(oid);
+    if (object === null) {
+      throw new GitError(['cat-file', oid], null, 'the object is missing (a damaged, pruned or partial repository?)');
+    }
+    return object;
+  }
+
+  #rememberCommit(oid: Oid, data: Buffer): CommitInfo {
+    const commit = decodeCommit(oid, data);
+    this.#commits.set(oid, commit, data.length + 200);
+    return commit;
+  }
+
+  #rememberTree(oid: Oid, data: Buffer): readonly TreeEntry[] {
+    const entries = decodeTree(data, this.#ports.hash);
+    this.#trees.set(oid, entries, data.length * 4 + 100);
+    return entries;
+  }
+
+  close(): Promise<void> {
+    return this.#reader.close();
+  }
+}
+
+function expectKind(object: StoredObject, oid: Oid, kind: ObjectKind): Buffer {
+  if (object.type !== kind) throw new Error(`${oid} is a ${object.type}, not a ${kind}`);
+  return object.data;
+}
+
+function sameEntry(left: TreeEntry, right: TreeEntry | undefined): boolean {
+  return left.name === right?.name && left.oid === right.oid && left.mode === right.mode;
+}
+
+function addEdit(root: Edits, path: string, target: TreeTarget | null): void {
+  const names = path.split('/');
+  if (!names.every(isSafeComponent)) throw new Error(`not a path of a tree: ${JSON.stringify(path)}`);
+  const last = names.pop() ?? '';
+  let folder = root;
+  for (const name of names) {
+    const next = folder.get(name) ?? new Map<string, TreeTarget | null | Edits>();
+    if (!(next instanceof Map)) throw new Error(`edits of ${JSON.stringify(path)} and of a folder above it`);
+    folder.set(name, next);
+    folder = next;
+  }
+  if (folder.has(last)) throw new Error(`edits of ${JSON.stringify(path)} and of something below it`);
+  folder.set(last, target === null ? null : { mode: target.mode, oid: parseOid(target.oid) });
+}
+
+function holdsTarget(edits: Edits): boolean {
+  return [...edits.values()].some((edit) => (edit instanceof Map ? holdsTarget(edit) : edit !== null));
+}

@@ -1,0 +1,242 @@
+/**
+ * Reads refs in process and moves giro's own by compare-and-swap.
+ *
+ * 1. No ref outside `refs/heads/giro/`, `refs/heads/giro-issue/` and `refs/giro/` is ever written (`assertOwnRef`).
+ * 2. A ref moves only from the value its caller knew, one ref per transaction, never through a symbolic ref.
+ * 3. Moves are serialised inside the process; other processes are met by git's own locks.
+ */
+import { join } from 'node:path';
+import PQueue from 'p-queue';
+import { failed, ok } from '../failure.js';
+import { parseOid, type Oid } from '../issue.js';
+import { kindOf, listFolder, readIfExists } from '../platform/files.js';
+import type { Conversation } from '../platform/plumbing.js';
+import { parsePackedRefs } from './git-parse.js';
+import type { MoveResult, RunGit } from './git-types.js';
+
+const ownPrefixes = ['refs/heads/giro/', 'refs/heads/giro-issue/', 'refs/giro/'];
+
+/** Throws unless giro may write the ref: the one place that decides it. */
+export function assertOwnRef(ref: string): void {
+  assertRefName(ref);
+  if (!ownPrefixes.some((prefix) => ref.startsWith(prefix))) throw new Error(`not a ref of giro: ${ref}`);
+}
+
+/** Throws unless the text is a full ref name as `check-ref-format` wants it. */
+export function assertRefName(ref: string): void {
+  // Control characters, space and the characters that mean something in a revision.
+  const forbidden = /[\x00-\x20\x7f~^:?*[\\]|\.\.|@\{/;
+  const components = ref.split('/');
+  const sound =
+    components[0] === 'refs' &&
+    components.length > 2 &&
+    !forbidden.test(ref) &&
+    !ref.endsWith('.') &&
+    components.every((name) => name !== '' && !name.startsWith('.') && !name.endsWith('.lock'));
+  if (!sound) throw new Error(`not a full ref name: ${JSON.stringify(ref)}`);
+}
+
+/** A ref as stored: an object, another ref, or nothing. */
+export type StoredRef = { readonly oid: Oid } | { readonly symbolic: string } | null;
+
+/** Ways to read refs; `git.ts` picks the one that fits the repository. */
+export interface RefReader {
+  read(ref: string): Promise<StoredRef>;
+  list(prefix: string): Promise<ReadonlyMap<string, Oid>>;
+}
+
+/** Reads the value of `HEAD` or of a loose ref. */
+export function parseRefFile(text: string): StoredRef {
+  const symbolic = /^ref:\s*(\S+)\s*$/.exec(text);
+  if (symbolic?.[1] !== undefined) return { symbolic: symbolic[1] };
+  const oid = /^([0-9a-f]{40}|[0-9a-f]{64})\s*$/.exec(text);
+  return oid?.[1] === undefined ? null : { oid: parseOid(oid[1]) };
+}
+
+/** What reading ref files needs beyond `platform/files`. */
+export interface RefFilePorts {
+  readonly commonDir: string;
+  /** Changes whenever the file is replaced; `null` when it is absent. */
+  readonly stamp: (path: string) => Promise<string | null>;
+}
+
+/** Reads loose refs and `packed-refs` (the usual storage). */
+export class FileRefs implements RefReader {
+  readonly #ports: RefFilePorts;
+  #packed: { readonly stamp: string | null; readonly refs: ReadonlyMap<string, Oid> } | null = null;
+
+  constructor(ports: RefFilePorts) {
+    this.#ports = ports;
+  }
+
+  async read(ref: string): Promise<StoredRef> {
+    // Loose first: `pack-refs` writes the packed file before it removes the loose one, so no ref is missed.
+    return (await this.#loose(ref)) ?? this.#fromPacked(ref);
+  }
+
+  async list(prefix: string): Promise<ReadonlyMap<string, Oid>> {
+    const folder = prefix.replace(/\/+$/, '');
+    const loose = new Map<string, StoredRef>();
+    await this.#collect(folder, loose);
+    const refs = new Map<string, Oid>();
+    for (const [name, oid] of await this.#packedRefs()) {
+      if (name.startsWith(`${folder}/`) && !loose.has(name)) refs.set(name, oid);
+    }
+    for (const [name, value] of loose) if (value !== null && 'oid' in value) refs.set(name, value.oid);
+    return sorted(refs);
+  }
+
+  async #loose(ref: string): Promise<StoredRef> {
+    const path = join(this.#ports.commonDir, ref);
+    // A ref may be a folder of other refs; a symbolic link was a way to write a symbolic ref once.
+    const kind = await kindOf(path);
+    if (kind === null || kind === 'folder') return null;
+    if (kind === 'link') return { symbolic: path };
+    const text = (await readIfExists(path))?.toString('latin1');
+    if (text === undefined) return null;
+    const value = parseRefFile(text);
+    if (value === null) throw new Error(`damaged ref ${path}: ${JSON.stringify(text.slice(0, 80))}`);
+    return value;
+  }
+
+  async #collect(folder: string, into: Map<string, StoredRef>): Promise<void> {
+    const entries = await listFolder(join(this.#ports.commonDir, folder));
+    await Promise.all(
+      entries.map(async ({ name, kind }) => {
+        const ref = `${folder}/${name}`;
+        if (kind === 'folder') await this.#collect(ref, into);
+        else if (!name.endsWith('.lock')) into.set(ref, await this.#loose(ref));
+      }),
+    );
+    // A ref that was packed and removed between listing and reading is answered by `packed-refs`.
+    for (const [name, value] of into) if (value === null) into.delete(name);
+  }
+
+  async #fromPacked(ref: string): Promise<StoredRef> {
+    const oid = (await this.#packedRefs()).get(ref);
+    return oid === undefined ? null : { oid };
+  }
+
+  async #packedRefs(): Promise<ReadonlyMap<string, Oid>> {
+    const path = join(this.#ports.commonDir, 'packed-refs');
+    const stamp = await this.#ports.stamp(path);
+    if (this.#packed?.stamp !== stamp) {
+      const text = (await readIfExists(path))?.toString() ?? '';
+      this.#packed = { stamp, refs: parsePackedRefs(text) };
+    }
+    return this.#packed.refs;
+  }
+}
+
+/** Reads refs through `for-each-ref`, whatever their storage (reftable). */
+export class ProcessRefs implements RefReader {
+  readonly #run: RunGit;
+
+  constructor(run: RunGit) {
+    this.#run = run;
+  }
+
+  async read(ref: string): Promise<StoredRef> {
+    return (await this.#query(ref)).get(ref) ?? null;
+  }
+
+  async list(prefix: string): Promise<ReadonlyMap<string, Oid>> {
+    const refs = new Map<string, Oid>();
+    for (const [name, value] of await this.#query(prefix)) if ('oid' in value) refs.set(name, value.oid);
+    return sorted(refs);
+  }
+
+  async #query(pattern: string): Promise<ReadonlyMap<string, { oid: Oid } | { symbolic: string }>> {
+    const { stdout } = await this.#run({
+      args: ['for-each-ref', '--format=%(refname)%00%(objectname)%00%(symref)', pattern],
+    });
+    const refs = new Map<string, { oid: Oid } | { symbolic: string }>();
+    for (const line of stdout.toString().split('\n')) {
+      const [name = '', oid = '', symbolic = ''] = line.split('\0');
+      if (name !== '') refs.set(name, symbolic === '' ? { oid: parseOid(oid) } : { symbolic });
+    }
+    return refs;
+  }
+}
+
+function sorted(refs: ReadonlyMap<string, Oid>): ReadonlyMap<string, Oid> {
+  return new Map([...refs].sort(([left], [right]) => (left < right ? -1 : 1)));
+}
+
+/** Moves giro's refs through one long-lived `update-ref --stdin`. */
+export class RefMover {
+  readonly #start: () => Promise<Conversation>;
+  readonly #read: (ref: string) => Promise<StoredRef>;
+  readonly #queue = new PQueue({ concurrency: 1 });
+  #conversation: Conversation | null = null;
+
+  constructor(start: () => Promise<Conversation>, read: (ref: string) => Promise<StoredRef>) {
+    this.#start = start;
+    this.#read = read;
+  }
+
+  async move(ref: string, to: Oid | null, from: Oid | null): Promise<MoveResult> {
+    assertOwnRef(ref);
+    return this.#queue.add(() => this.#move(ref, to, from));
+  }
+
+  async #move(ref: string, to: Oid | null, from: Oid | null): Promise<MoveResult> {
+    const before = await this.#check(ref, from);
+    if (before !== null || to === from) return before ?? ok(undefined);
+    const command = instruction(ref, to, from);
+    // Git says nothing when it was ended from outside, maybe long ago: then the ref tells whether it moved, and if not, a
+    // second process may.
+    const message =
+      (await this.#transact(command)) || ((await this.#holds(ref, to)) ? null : await this.#transact(command));
+    if (message === null || (message === '' && (await this.#holds(ref, to)))) return ok(undefined);
+    const refusal = { kind: 'ref-refused', ref, message: message === '' ? 'git was ended twice' : message } as const;
+    return (await this.#check(ref, from)) ?? failed(refusal);
+  }
+
+  /** Why a ref cannot move from a value; `null` when nothing stands against it. */
+  async #check(ref: string, from: Oid | null): Promise<MoveResult | null> {
+    const stored = await this.#read(ref);
+    if (stored !== null && 'symbolic' in stored) {
+      return failed({ kind: 'ref-refused', ref, message: `${ref} is a symbolic ref to ${stored.symbolic}` });
+    }
+    const actual = stored?.oid ?? null;
+    return actual === from ? null : failed({ kind: 'ref-moved', ref, expected: from, actual });
+  }
+
+  async #holds(ref: string, value: Oid | null): Promise<boolean> {
+    const stored = await this.#read(ref);
+    return stored === null ? value === null : 'oid' in stored && stored.oid === value;
+  }
+
+  /** `null` when the transaction was committed, else what git said. */
+  async #transact(command: string): Promise<string | null> {
+    const conversation = (this.#conversation ??= await this.#start());
+    conversation.write(`start\noption no-deref\n${command}\nprepare\ncommit\n`);
+    for (const step of ['start', 'prepare', 'commit']) {
+      if ((await conversation.readLine()) !== `${step}: ok`) {
+        // A refused transaction ends the process.
+        this.#conversation = null;
+        await conversation.close();
+        return complaint(conversation.stderrTail());
+      }
+    }
+    return null;
+  }
+
+  async close(): Promise<void> {
+    await this.#queue.onIdle();
+    await this.#conversation?.close();
+    this.#conversation = null;
+  }
+}
+
+/** What git refuses for; empty when it only ended (hints and warnings do not count). */
+function complaint(stderr: string): string {
+  const lines = stderr.split('\n').filter((line) => /^(fatal|error): /.test(line));
+  return lines.map((line) => line.replace(/^\w+: /, '').trim()).join('; ');
+}
+
+function instruction(ref: string, to: Oid | null, from: Oid | null): string {
+  if (to === null) return `delete ${ref} ${from ?? ''}`;
+  return from === null ? `create ${ref} ${to}` : `update ${ref} ${to} ${from}`;
+}

@@ -1,0 +1,315 @@
+/** `Git`, put together from its parts. It starts nothing itself: `git.ts` hands it the machine. */
+import { join } from 'node:path';
+import { parseOid, type Oid } from '../issue.js';
+import type { Result } from '../failure.js';
+import { silencingOptions } from './git-environment.js';
+import { Folders } from './git-folders.js';
+import { Objects } from './git-objects.js';
+import { logFormat, parseDiff, parseLog, parseMerge, parseTreeList } from './git-parse.js';
+import { PrivateDir } from './git-private.js';
+import { assertRefName, FileRefs, ProcessRefs, RefMover, type RefReader } from './git-refs.js';
+import {
+  GitError,
+  type CommitInfo,
+  type FileChange,
+  type Git,
+  type GitCall,
+  type GitMachine,
+  type GitOutput,
+  type HashName,
+  type LinkedWorktree,
+  type LoggedCommit,
+  type MergeOutcome,
+  type MoveResult,
+  type NewCommit,
+  type Place,
+  type TreeEntry,
+  type TreeFile,
+  type TreeTarget,
+  type UserSide,
+} from './git-types.js';
+import { LinkedWorktrees, readHead } from './git-worktrees.js';
+import { encodeCommit, frameObject, nameObject, type ObjectKind } from './objects.js';
+import { createUserSide } from './user.js';
+
+/** What opening a repository found out. */
+export interface RepositoryRequest {
+  readonly machine: GitMachine;
+  readonly place: Place;
+  readonly version: string;
+  readonly runFolder: string | null;
+}
+
+/** Trees with more folders are listed by one process instead of one question per folder. */
+const maxWalkedFolders = 64;
+
+/** One open repository. */
+export class Repository implements Git {
+  readonly commonDir: string;
+  readonly hash: HashName;
+  readonly version: string;
+  readonly emptyTree: Oid;
+  readonly #machine: GitMachine;
+  readonly #place: Place;
+  readonly #private: PrivateDir;
+  readonly #objects: Objects;
+  readonly #refs: RefReader;
+  readonly #mover: RefMover;
+  readonly #folders: Folders;
+  readonly #worktrees: LinkedWorktrees;
+
+  constructor({ machine, place, version, runFolder }: RepositoryRequest) {
+    this.commonDir = place.commonDir;
+    this.hash = place.hash;
+    this.version = version;
+    this.emptyTree = nameObject(place.hash, frameObject('tree', Buffer.alloc(0)));
+    this.#machine = machine;
+    this.#place = place;
+    this.#private = new PrivateDir({ machine, place, runFolder });
+    this.#objects = this.#openObjects();
+    this.#refs = this.#openRefs();
+    this.#mover = this.#openMover();
+    const realPath = (path: string): Promise<string> => machine.realPath(path);
+    const untouchable = [place.commonDir, ...(place.topLevel === null ? [] : [place.topLevel])];
+    this.#folders = new Folders({
+      run: (call) => this.#inPrivate(call),
+      realPath,
+      patternFile: (patterns) => this.#private.patternFile(patterns),
+      untouchable,
+    });
+    this.#worktrees = new LinkedWorktrees({
+      commonDir: place.commonDir,
+      run: (call) => this.#inCommon(call),
+      readRef: (ref) => this.#refs.read(ref),
+      realPath,
+      untouchable,
+    });
+  }
+
+  // The parts
+
+  #openObjects(): Objects {
+    const converse = async () => {
+      const folder = await this.#private.folder();
+      return this.#machine.converse(['cat-file', '--batch'], folder, this.#private.environment(folder));
+    };
+    return new Objects({
+      hash: this.hash,
+      emptyTree: this.emptyTree,
+      converse,
+      store: (kind, data) => this.#store(kind, data),
+    });
+  }
+
+  #openRefs(): RefReader {
+    const { commonDir } = this.#place;
+    if (this.#place.reftable) return new ProcessRefs((call) => this.#inCommon(call));
+    return new FileRefs({ commonDir, stamp: (path) => this.#machine.stamp(path) });
+  }
+
+  #openMover(): RefMover {
+    const args = [...silencingOptions, 'update-ref', '-m', 'giro', '--stdin'];
+    const start = async () => Promise.resolve(this.#machine.converse(args, this.commonDir, this.#commonEnvironment()));
+    return new RefMover(start, (ref) => this.#refs.read(ref));
+  }
+
+  async #store(kind: ObjectKind, data: Uint8Array): Promise<Oid> {
+    const framed = frameObject(kind, data);
+    const oid = nameObject(this.hash, framed);
+    const { shared } = await this.#private.settings();
+    await this.#machine.storeLoose({ objectsDir: join(this.commonDir, 'objects'), oid, framed, shared });
+    return oid;
+  }
+
+  #commonEnvironment(): Readonly<Record<string, string>> {
+    return { ...this.#machine.environment, GIT_DIR: this.commonDir };
+  }
+
+  #inCommon(call: GitCall): Promise<GitOutput> {
+    const args = [...silencingOptions, ...call.args];
+    return this.#machine.run({ ...call, args }, this.commonDir, this.#commonEnvironment());
+  }
+
+  async #inPrivate(call: GitCall): Promise<GitOutput> {
+    const folder = await this.#private.ready();
+    return this.#machine.run(call, folder, this.#private.environment(folder));
+  }
+
+  /** For calls that write nothing and know no ignore patterns: saves reading the person's settings. */
+  async #reading(call: GitCall): Promise<GitOutput> {
+    const folder = await this.#private.folder();
+    return this.#machine.run(call, folder, this.#private.environment(folder));
+  }
+
+  // Refs
+
+  async readRef(ref: string): Promise<Oid | null> {
+    assertRefName(ref);
+    const stored = await this.#refs.read(ref);
+    return stored !== null && 'oid' in stored ? stored.oid : null;
+  }
+
+  listRefs(prefix: string): Promise<ReadonlyMap<string, Oid>> {
+    return this.#refs.list(prefix);
+  }
+
+  moveRef(ref: string, to: Oid | null, from: Oid | null): Promise<MoveResult> {
+    return this.#mover.move(ref, to, from);
+  }
+
+  // Objects
+
+  readCommit(oid: Oid): Promise<CommitInfo> {
+    return this.#objects.readCommit(oid);
+  }
+
+  readTree(oid: Oid): Promise<readonly TreeEntry[]> {
+    return this.#objects.readTree(oid);
+  }
+
+  readBlob(oid: Oid): Promise<Buffer> {
+    return this.#objects.readBlob(oid);
+  }
+
+  readPath(treeOrCommit: Oid, path: string): Promise<TreeTarget | null> {
+    return this.#objects.readPath(treeOrCommit, path);
+  }
+
+  async listTree(tree: Oid): Promise<readonly TreeFile[]> {
+    const walked = await this.#objects.walk(tree, maxWalkedFolders);
+    if (walked !== null) return walked;
+    return parseTreeList((await this.#reading({ args: ['ls-tree', '-r', '-z', '--full-tree', tree] })).stdout);
+  }
+
+  writeBlob(data: string | Uint8Array): Promise<Oid> {
+    return this.#store('blob', typeof data === 'string' ? Buffer.from(data) : data);
+  }
+
+  writeCommit(commit: NewCommit): Promise<Oid> {
+    return this.#store('commit', encodeCommit(commit));
+  }
+
+  editTree(tree: Oid, edits: ReadonlyMap<string, TreeTarget | null>): Promise<Oid> {
+    return this.#objects.editTree(tree, edits);
+  }
+
+  // History, merging, comparing
+
+  async isAncestor(ancestor: Oid, descendant: Oid): Promise<boolean> {
+    // Decided by the exit code: 0 yes, 1 no. 128 also stands for "there is no such commit", which is a no.
+    const call = { args: ['merge-base', '--is-ancestor', ancestor, descendant], accept: [0, 1, 128] };
+    const { code, stderr } = await this.#reading(call);
+    if (code !== 128) return code === 0;
+    const known = await Promise.all([this.#objects.exists(ancestor), this.#objects.exists(descendant)]);
+    if (known.includes(false)) return false;
+    throw new GitError(call.args, code, stderr);
+  }
+
+  async mergeBase(left: Oid, right: Oid): Promise<Oid | null> {
+    const { code, stdout } = await this.#reading({ args: ['merge-base', left, right], accept: [0, 1] });
+    return code === 0 ? parseOid(stdout.toString().split('\n')[0] ?? '') : null;
+  }
+
+  async mergeTrees(ours: Oid, theirs: Oid): Promise<MergeOutcome> {
+    // Attributes do not count here (a bare git dir has no files to read them from), so no file of a branch can choose
+    // how it is merged.
+    const args = ['merge-tree', '--write-tree', '-z', '--name-only', '--messages', ours, theirs];
+    const { code, stdout } = await this.#inPrivate({ args, accept: [0, 1] });
+    const { tree, files, messages } = parseMerge(stdout);
+    return code === 0 ? { kind: 'clean', tree } : { kind: 'conflict', tree, files, messages };
+  }
+
+  async diffTrees(from: Oid, to: Oid): Promise<readonly FileChange[]> {
+    const args = ['diff-tree', '-r', '-z', '--raw', '--numstat', '--no-renames', '--no-abbrev', from, to];
+    return parseDiff((await this.#reading({ args })).stdout);
+  }
+
+  async patch(from: Oid, to: Oid, maxBytes: number): Promise<string> {
+    const format = ['-p', '--text', '--no-color', '--no-ext-diff', '--no-textconv', '--no-renames', '--full-index'];
+    const { stdout } = await this.#reading({ args: ['diff-tree', '-r', ...format, from, to], maxBytes: maxBytes + 1 });
+    if (stdout.length <= maxBytes) return stdout.toString();
+    const whole = stdout.subarray(0, stdout.lastIndexOf(0x0a, maxBytes) + 1);
+    return `${whole.toString()}[the diff is longer than ${String(maxBytes)} bytes; the rest is left out]\n`;
+  }
+
+  async logBlobs(tips: readonly Oid[], not: readonly Oid[], folder: string): Promise<readonly LoggedCommit[]> {
+    if (tips.length === 0) return [];
+    // Full history and sparse: commits that change nothing below the folder are listed too.
+    const walk = ['--stdin', '--topo-order', '--full-history', '--sparse', '--diff-merges=first-parent'];
+    const format = ['-z', '--raw', '--no-abbrev', '--no-renames', `--format=${logFormat}`, '--encoding=UTF-8'];
+    const input = [...tips, ...not.map((oid) => `^${oid}`)].join('\n');
+    const args = ['log', ...walk, ...format, '--', folder];
+    return parseLog((await this.#reading({ args, input: `${input}\n` })).stdout);
+  }
+
+  // Work trees
+
+  checkOut(folder: string, index: string, tree: Oid): Promise<void> {
+    return this.#folders.checkOut(folder, index, tree);
+  }
+
+  snapshotFolder(folder: string, index: string, exclude: readonly string[] = []): Promise<Oid> {
+    return this.#folders.snapshot(folder, index, exclude);
+  }
+
+  changedFiles(folder: string, index: string): Promise<readonly string[]> {
+    return this.#folders.changed(folder, index);
+  }
+
+  cleanFolder(folder: string, index: string, keep: readonly string[]): Promise<void> {
+    return this.#folders.clean(folder, index, keep);
+  }
+
+  addWorktree(folder: string, commit: Oid, reason: string): Promise<Result<{ readonly adminDir: string }>> {
+    return this.#worktrees.add(folder, commit, reason);
+  }
+
+  removeWorktree(folder: string, adminDir: string): Promise<Result<void>> {
+    return this.#worktrees.remove(folder, adminDir);
+  }
+
+  listWorktrees(): Promise<readonly LinkedWorktree[]> {
+    return this.#worktrees.list();
+  }
+
+  // The person, and the end
+
+  /** The person's side; `null` while the repository has no commit. */
+  async openUser(): Promise<UserSide | null> {
+    const { commonDir, gitDir, topLevel } = this.#place;
+    const { head, ref } = await this.#headOf(gitDir);
+    if (head === null) return null;
+    return createUserSide({
+      facts: { topLevel, head, branch: ref?.startsWith('refs/heads/') ? ref.slice('refs/heads/'.length) : null },
+      machine: this.#machine,
+      commonDir,
+      mainHead: () => this.#headOf(commonDir),
+      listWorktrees: () => this.listWorktrees(),
+      mirror: async () => this.#private.mirror((await this.#headOf(gitDir)).head ?? head),
+      readRef: (name) => this.readRef(name),
+    });
+  }
+
+  async #headOf(gitDir: string): Promise<{ readonly head: Oid | null; readonly ref: string | null }> {
+    if (!this.#place.reftable) return readHead(gitDir, (ref) => this.#refs.read(ref));
+    const env = { ...this.#commonEnvironment(), GIT_DIR: gitDir };
+    const ask = async (...args: string[]): Promise<string> => {
+      const output = await this.#machine.run({ args, accept: [0, 1, 128] }, this.commonDir, env);
+      return output.code === 0 ? output.stdout.toString().trim() : '';
+    };
+    const head = await ask('rev-parse', '--verify', '-q', 'HEAD');
+    const ref = await ask('symbolic-ref', '-q', 'HEAD');
+    return { head: head === '' ? null : parseOid(head), ref: ref === '' ? null : ref };
+  }
+
+  processes(): number {
+    return this.#machine.started;
+  }
+
+  async close(): Promise<void> {
+    await this.#mover.close();
+    await this.#objects.close();
+    await this.#worktrees.close();
+    await this.#private.close();
+  }
+}

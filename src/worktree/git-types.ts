@@ -1,0 +1,281 @@
+/** What giro asks of git, as types. `git.ts` is the only implementation. */
+import type { Failure, Result } from '../failure.js';
+import type { Oid } from '../issue.js';
+import type { Conversation } from '../platform/plumbing.js';
+
+/** Format of object names of a repository. */
+export type HashName = 'sha1' | 'sha256';
+
+/** One line of a tree. */
+export interface TreeEntry {
+  /** `100644`, `100755`, `120000` (symlink), `040000` (tree) or `160000` (submodule). */
+  readonly mode: string;
+  readonly oid: Oid;
+  /** Without `/`; bytes that are not UTF-8 are kept as lone surrogates (see `decodeName`). */
+  readonly name: string;
+}
+
+/** Where a path of a tree points. */
+export type TreeTarget = Omit<TreeEntry, 'name'>;
+
+/** One file of a whole tree. */
+export interface TreeFile extends TreeTarget {
+  readonly path: string;
+}
+
+/** One commit as read. */
+export interface CommitInfo {
+  readonly oid: Oid;
+  readonly tree: Oid;
+  readonly parents: readonly Oid[];
+  readonly message: string;
+  /** Seconds since the epoch. */
+  readonly committedAt: number;
+}
+
+/** One commit to write. */
+export interface NewCommit {
+  readonly tree: Oid;
+  readonly parents: readonly Oid[];
+  /** Ends with one newline after writing, whatever it ended with before. */
+  readonly message: string;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+}
+
+/** How one file differs between two trees. */
+export interface FileChange {
+  readonly path: string;
+  readonly status: 'added' | 'modified' | 'deleted' | 'type-changed';
+  /** `000000` when there was none. */
+  readonly oldMode: string;
+  /** `000000` when there is none. */
+  readonly newMode: string;
+  readonly insertions: number;
+  readonly deletions: number;
+  /** True: lines were not counted. */
+  readonly binary: boolean;
+}
+
+/** What merging two commits gives. */
+export type MergeOutcome =
+  | { readonly kind: 'clean'; readonly tree: Oid }
+  | {
+      readonly kind: 'conflict';
+      /** With conflict markers where git could write them. */
+      readonly tree: Oid;
+      readonly files: readonly string[];
+      readonly messages: readonly string[];
+    };
+
+/** Why a ref did not move. */
+export type MoveFailure =
+  | { readonly kind: 'ref-moved'; readonly ref: string; readonly expected: Oid | null; readonly actual: Oid | null }
+  | { readonly kind: 'ref-refused'; readonly ref: string; readonly message: string };
+
+/** Whether a ref moved. */
+export type MoveResult = Result<void, MoveFailure>;
+
+/** One commit with the blobs it changed below a folder. */
+export interface LoggedCommit {
+  readonly commit: Oid;
+  readonly message: string;
+  /** Against the first parent; `null`: the path is gone. */
+  readonly changes: readonly { readonly path: string; readonly oid: Oid | null }[];
+}
+
+/** A linked worktree as git's files describe it. */
+export interface LinkedWorktree {
+  readonly folder: string;
+  readonly adminDir: string;
+  /** The commit it is on; `null` when it is not born yet or cannot be read. */
+  readonly head: Oid | null;
+  /** Full name of the branch it is on; `null` when detached. */
+  readonly ref: string | null;
+  /** Reason of its lock (maybe empty); `null` when unlocked. */
+  readonly locked: string | null;
+}
+
+/** One repository. Every method is safe to call at any time, also several at once. */
+export interface Git {
+  readonly commonDir: string;
+  readonly hash: HashName;
+  /** Version of git such as `2.39.5`; empty when opened only for reading (`runFolder: null`). */
+  readonly version: string;
+  readonly emptyTree: Oid;
+
+  /** Reads a ref by its full name; `null` when it does not exist or is symbolic. */
+  readRef(ref: string): Promise<Oid | null>;
+  /** Every ref below a prefix such as `refs/heads/giro/`, without symbolic ones, sorted by name. */
+  listRefs(prefix: string): Promise<ReadonlyMap<string, Oid>>;
+  /** Moves a ref of giro from `from` to `to`, or not at all; `from: null` must not exist, `to: null` deletes. */
+  moveRef(ref: string, to: Oid | null, from: Oid | null): Promise<MoveResult>;
+
+  readCommit(oid: Oid): Promise<CommitInfo>;
+  /** Entries of a tree; a commit stands for its tree. */
+  readTree(oid: Oid): Promise<readonly TreeEntry[]>;
+  readBlob(oid: Oid): Promise<Buffer>;
+  /** What a tree (or the tree of a commit) has at a path; `null` when nothing. */
+  readPath(treeOrCommit: Oid, path: string): Promise<TreeTarget | null>;
+  /** All files of a tree, also links and submodules, in git's order. */
+  listTree(tree: Oid): Promise<readonly TreeFile[]>;
+
+  /** Writes a blob; durable before it returns. */
+  writeBlob(data: string | Uint8Array): Promise<Oid>;
+  /** Writes a commit by `giro <giro@localhost>`; durable before it returns. */
+  writeCommit(commit: NewCommit): Promise<Oid>;
+  /** A tree equal to `tree` but for the given paths (`null`: absent). An entry may be a whole subtree. Empty folders vanish. */
+  editTree(tree: Oid, edits: ReadonlyMap<string, TreeTarget | null>): Promise<Oid>;
+
+  /** True when `ancestor` is `descendant` or behind it; false when one of them does not exist. */
+  isAncestor(ancestor: Oid, descendant: Oid): Promise<boolean>;
+  mergeBase(left: Oid, right: Oid): Promise<Oid | null>;
+  /** Merges two commits without any checkout. */
+  mergeTrees(ours: Oid, theirs: Oid): Promise<MergeOutcome>;
+  /** Files that differ between two trees or commits; a rename is a deletion and an addition. */
+  diffTrees(from: Oid, to: Oid): Promise<readonly FileChange[]>;
+  /** Unified diff for a reader, cut after `maxBytes` with a last line that says so. */
+  patch(from: Oid, to: Oid, maxBytes: number): Promise<string>;
+  /** Every commit of `not..tips`, newest first, with what it changed below `folder`. */
+  logBlobs(tips: readonly Oid[], not: readonly Oid[], folder: string): Promise<readonly LoggedCommit[]>;
+
+  /** Makes the tracked files of a folder equal to a tree; `index` belongs to that folder and may not exist yet. */
+  checkOut(folder: string, index: string, tree: Oid): Promise<void>;
+  /** Everything in a folder as a tree, but ignored files and untracked ones that match `exclude` (gitignore patterns). */
+  snapshotFolder(folder: string, index: string, exclude?: readonly string[]): Promise<Oid>;
+  /** Tracked files of a folder whose content, mode or kind differs from its index, or that are gone. */
+  changedFiles(folder: string, index: string): Promise<readonly string[]>;
+  /** Removes everything from a folder that its index does not track, also ignored files and nested repositories, but not `keep`. */
+  cleanFolder(folder: string, index: string, keep: readonly string[]): Promise<void>;
+
+  /** Registers a locked, detached worktree without files at a folder that does not exist yet. */
+  addWorktree(folder: string, commit: Oid, reason: string): Promise<Result<{ readonly adminDir: string }>>;
+  /** Removes a worktree of giro: out of the way at once, deleted in the background (`close` waits). */
+  removeWorktree(folder: string, adminDir: string): Promise<Result<void>>;
+  listWorktrees(): Promise<readonly LinkedWorktree[]>;
+
+  /** How many git processes were started so far. */
+  processes(): number;
+  close(): Promise<void>;
+}
+
+/** A checkout of the person's or of giro's, as git's files describe it. */
+export interface CheckedOut {
+  readonly path: string;
+  /** Full name of the branch; `null` when detached. */
+  readonly ref: string | null;
+  readonly head: Oid | null;
+}
+
+/** What giro knows of the person's checkout. */
+export interface UserSide {
+  /** Root of the checkout giro was started in; `null` in a bare repository. */
+  readonly topLevel: string | null;
+  /** The commit it was on when the repository was opened. */
+  readonly head: Oid;
+  /** Short name of the person's branch then; `null` when detached. */
+  readonly branch: string | null;
+  /** The main checkout (or the bare repository) first, then every linked one. */
+  headsOfWorktrees(): Promise<readonly CheckedOut[]>;
+  /** Paths that differ from the commit, untracked ones too, whatever the config says; sorted. */
+  uncommitted(): Promise<readonly string[]>;
+  /** History of a ref as a drawing, for a person; empty when there is no such ref. */
+  logGraph(ref: string): Promise<string>;
+  /** Version of git. */
+  gitVersion(): Promise<string>;
+}
+
+/** What `openGit` gives. */
+export type OpenedGit = Git & { readonly user: UserSide };
+
+/** What `openGit` needs. */
+export interface OpenRequest {
+  /** A folder in the repository. */
+  readonly folder: string;
+  /** giro's own environment. */
+  readonly own: Readonly<Record<string, string | undefined>>;
+  /** Where the private git dir goes; `null`: only reading is meant, a temporary folder is made when one is needed. */
+  readonly runFolder: string | null;
+}
+
+/** A git command that failed though nothing expected it; carries what was run. */
+export class GitError extends Error {
+  readonly command: readonly string[];
+  readonly code: number | null;
+  readonly stderr: string;
+
+  constructor(command: readonly string[], code: number | null, stderr: string) {
+    super(`git ${command.join(' ')}: ${code === null ? 'killed' : `exit ${String(code)}`}: ${stderr.trim()}`);
+    this.name = 'GitError';
+    this.command = command;
+    this.code = code;
+    this.stderr = stderr;
+  }
+}
+
+/** One git call. */
+export interface GitCall {
+  readonly args: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly input?: string | Uint8Array;
+  /** Exit codes that are answers; only 0 when absent. Any other throws a `GitError`. */
+  readonly accept?: readonly number[];
+  /** Keep only this much of stdout. */
+  readonly maxBytes?: number;
+}
+
+/** What a git call answered. */
+export interface GitOutput {
+  readonly code: number;
+  readonly stdout: Buffer;
+  readonly stderr: string;
+}
+
+/** Runs git once. */
+export type RunGit = (call: GitCall) => Promise<GitOutput>;
+
+/** Shorthand of an expected failure of the environment. */
+export function environmentFailure(message: string, hint: string, cause?: unknown): { ok: false; failure: Failure } {
+  return { ok: false, failure: { kind: 'environment', message, hint, ...(cause === undefined ? {} : { cause }) } };
+}
+
+/** Where a repository lies. */
+export interface Place {
+  readonly commonDir: string;
+  /** Differs from `commonDir` in a linked worktree. */
+  readonly gitDir: string;
+  readonly topLevel: string | null;
+  readonly hash: HashName;
+  /** Refs are not files. */
+  readonly reftable: boolean;
+}
+
+/** Everything `git.ts` does to the machine for the files beside it: processes, and file work beyond `platform/files`. */
+export interface GitMachine {
+  readonly binary: string;
+  readonly own: OpenRequest['own'];
+  /** Built from nothing. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** The same, but the person's own git config is found. */
+  readonly personEnvironment: Readonly<Record<string, string>>;
+  run(call: GitCall, cwd: string, env: Readonly<Record<string, string>>): Promise<GitOutput>;
+  converse(args: readonly string[], cwd: string, env: Readonly<Record<string, string>>): Conversation;
+  /** Counts a process that something else starts. */
+  count(): void;
+  readonly started: number;
+  realPath(path: string): Promise<string>;
+  /** Changes whenever the file does; `null` when it is absent. */
+  stamp(path: string): Promise<string | null>;
+  temporaryFolder(): Promise<string>;
+  /** Puts a loose object in place, durably; one that is there already is made young again. */
+  storeLoose(request: LooseObject): Promise<void>;
+}
+
+/** A loose object to store. */
+export interface LooseObject {
+  readonly objectsDir: string;
+  readonly oid: Oid;
+  readonly framed: Uint8Array;
+  /** Value of `core.sharedRepository`. */
+  readonly shared: string | null;
+}

@@ -1,0 +1,289 @@
+/**
+ * Opens a repository, and is the one file that runs git.
+ *
+ * Work on trees goes through a private git dir of giro's own (`git-private.ts`): its config, no hooks, the repository's
+ * object store, and an index and a work tree named per call. What is planted in the repository (hooks, config, filters,
+ * attributes files) is never read. Only refs and the registration of worktrees need the repository itself; those calls
+ * run with its config silenced. Every call gets an environment built from nothing and a current folder outside every work
+ * tree.
+ */
+import { randomBytes } from 'node:crypto';
+import { constants } from 'node:fs';
+import * as fs from 'node:fs/promises';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { ok, type Result } from '../failure.js';
+import { kindOf } from '../platform/files.js';
+import { runPlumbing, startConversation, type Conversation } from '../platform/plumbing.js';
+import {
+  gitCandidates,
+  hardEnvironment,
+  isNewEnough,
+  oldestVersion,
+  parseVersion,
+  personEnvironment,
+} from './git-environment.js';
+import { contains } from './git-folders.js';
+import { Repository } from './git-repository.js';
+import {
+  environmentFailure,
+  GitError,
+  type GitCall,
+  type GitMachine,
+  type GitOutput,
+  type LooseObject,
+  type OpenedGit,
+  type OpenRequest,
+  type Place,
+} from './git-types.js';
+import { deflateObject } from './objects.js';
+
+export { GitError } from './git-types.js';
+export type {
+  CommitInfo,
+  FileChange,
+  Git,
+  HashName,
+  LinkedWorktree,
+  LoggedCommit,
+  MergeOutcome,
+  MoveFailure,
+  MoveResult,
+  NewCommit,
+  OpenedGit,
+  OpenRequest,
+  TreeEntry,
+  TreeFile,
+  TreeTarget,
+  UserSide,
+  CheckedOut,
+} from './git-types.js';
+
+/** Opens the repository that holds a folder; what is missing comes back as an environment failure with its fix. */
+export async function openGit(request: OpenRequest): Promise<Result<OpenedGit>> {
+  const folder = resolve(request.folder);
+  if ((await kindOf(folder)) === null)
+    return environmentFailure(`${folder} does not exist`, 'Start giro inside a repository.');
+  const binary = await findGit(request.own, folder);
+  if (binary === null) return environmentFailure('git is not installed', `Install git ${oldestVersion} or newer.`);
+  const machine = new Machine(binary, request.own);
+  // A command that only reads does without the check: it would double its start, and old versions can read.
+  const [place, version] = await Promise.all([
+    discover(machine, folder),
+    request.runFolder === null ? '' : readVersion(machine),
+  ]);
+  if (request.runFolder !== null && !isNewEnough(version)) {
+    return environmentFailure(`git ${version} is too old`, `Install git ${oldestVersion} or newer.`);
+  }
+  if (!place.ok) return place;
+  const repository = new Repository({ machine, place: place.value, version, runFolder: request.runFolder });
+  const user = await repository.openUser();
+  if (user !== null) return ok(Object.assign(repository, { user }));
+  await repository.close();
+  return environmentFailure('this repository has no commit yet', 'Make one first: git add -A && git commit');
+}
+
+/** Makes a repository of the files in a folder, with one commit on `main`, as somebody who tries giro would. */
+export async function createRepository(request: {
+  readonly folder: string;
+  readonly own: OpenRequest['own'];
+  readonly message: string;
+}): Promise<Result<void>> {
+  const binary = await findGit(request.own, request.folder);
+  if (binary === null) return environmentFailure('git is not installed', `Install git ${oldestVersion} or newer.`);
+  const machine = new Machine(binary, request.own);
+  const steps = [
+    ['init', '--quiet', '--template=', '--initial-branch=main', '.'],
+    ['add', '--all', '.'],
+    ['commit', '--quiet', '--no-gpg-sign', '--message', request.message],
+  ];
+  for (const args of steps) await machine.run({ args }, request.folder, machine.environment);
+  return ok(undefined);
+}
+
+async function findGit(own: OpenRequest['own'], folder: string): Promise<string | null> {
+  const root = await repositoryAbove(folder);
+  const isForeign = (path: string): boolean => root === null || !contains(root, path);
+  for (const path of gitCandidates(own['PATH'] ?? '', isForeign)) {
+    try {
+      await fs.access(path, constants.X_OK);
+      const real = await fs.realpath(path);
+      // A link may lead back into the repository.
+      if (isForeign(real) && (await fs.stat(real)).isFile()) return path;
+    } catch {
+      // Not there; the next one may be.
+    }
+  }
+  return null;
+}
+
+/** The nearest folder, going up, that holds something called `.git` or looks like a git dir itself. */
+async function repositoryAbove(folder: string): Promise<string | null> {
+  for (let at = await fs.realpath(folder); ; at = dirname(at)) {
+    if ((await kindOf(join(at, '.git'))) !== null) return at;
+    if ((await kindOf(join(at, 'HEAD'))) === 'file' && (await kindOf(join(at, 'objects'))) === 'folder') return at;
+    if (at === dirname(at)) return null;
+  }
+}
+
+async function readVersion(machine: Machine): Promise<string> {
+  const { stdout } = await machine.run({ args: ['version'] }, '/', machine.environment);
+  return parseVersion(stdout.toString());
+}
+
+/**
+ * Finds the repository as the person's own git would, with their `safe.directory`; `rev-parse` runs nothing. Later calls
+ * name the git dir, which git then trusts.
+ */
+async function discover(machine: Machine, folder: string): Promise<Result<Place>> {
+  const paths = ['--path-format=absolute', '--git-common-dir', '--git-dir'];
+  const args = ['rev-parse', '--is-bare-repository', ...paths, '--show-object-format', '--show-toplevel'];
+  // In a bare repository the last question fails, after the others were answered.
+  const output = await machine.run({ args, accept: [0, 128] }, folder, machine.personEnvironment);
+  const [bare, commonDir, gitDir, hash, topLevel = ''] = output.stdout.toString().split('\n');
+  if (commonDir === undefined || gitDir === undefined || (hash !== 'sha1' && hash !== 'sha256')) {
+    return explainRefusal(folder, output.stderr);
+  }
+  if (bare !== 'true' && topLevel === '') {
+    return environmentFailure(`${folder} is inside git's own folder`, 'Start giro in the folder of your files.');
+  }
+  const reftable = (await kindOf(join(commonDir, 'reftable'))) !== null;
+  return ok({ commonDir, gitDir, hash, topLevel: topLevel === '' ? null : topLevel, reftable });
+}
+
+async function explainRefusal(folder: string, stderr: string): Promise<ReturnType<typeof environmentFailure>> {
+  const root = await repositoryAbove(folder);
+  if (root === null) {
+    return environmentFailure(`${folder} is not in a git repository`, 'Make one: git init && git add -A && git commit');
+  }
+  if ((await fs.lstat(root)).uid !== process.getuid?.()) {
+    const hint = `If you trust it: git config --global --add safe.directory '${root}'`;
+    return environmentFailure(`the repository ${root} belongs to another user, so git does not read it`, hint);
+  }
+  return environmentFailure(
+    `git cannot read the repository ${root}: ${stderr.trim()}`,
+    'Mend it until `git status` works there.',
+  );
+}
+
+/** Starts processes and writes files for everything beside this file. */
+class Machine implements GitMachine {
+  readonly binary: string;
+  readonly own: OpenRequest['own'];
+  readonly environment: Readonly<Record<string, string>>;
+  readonly personEnvironment: Readonly<Record<string, string>>;
+  started = 0;
+
+  constructor(binary: string, own: OpenRequest['own']) {
+    this.binary = binary;
+    this.own = own;
+    this.environment = hardEnvironment(dirname(binary));
+    this.personEnvironment = personEnvironment(this.environment, own);
+  }
+
+  async run(call: GitCall, cwd: string, env: Readonly<Record<string, string>>): Promise<GitOutput> {
+    this.started++;
+    const { args, input, maxBytes, accept = [0] } = call;
+    const result = await runPlumbing({
+      file: this.binary,
+      args,
+      cwd,
+      env: { ...env, ...call.env },
+      ...(input === undefined ? {} : { input }),
+      ...(maxBytes === undefined ? {} : { maxBytes }),
+    });
+    // Cut at its limit, which ends it: the caller has what it asked for.
+    const cut = maxBytes !== undefined && result.stdout.length >= maxBytes;
+    const code = cut ? 0 : result.code;
+    if (code === null || !accept.includes(code)) throw new GitError(args, code, result.stderr);
+    return { code, stdout: result.stdout, stderr: result.stderr };
+  }
+
+  converse(args: readonly string[], cwd: string, env: Readonly<Record<string, string>>): Conversation {
+    this.started++;
+    return startConversation({ file: this.binary, args, cwd, env });
+  }
+
+  count(): void {
+    this.started++;
+  }
+
+  realPath(path: string): Promise<string> {
+    return fs.realpath(path);
+  }
+
+  async stamp(path: string): Promise<string | null> {
+    try {
+      const { ino, size, mtimeNs, ctimeNs } = await fs.stat(path, { bigint: true });
+      return [ino, size, mtimeNs, ctimeNs].join(':');
+    } catch (error) {
+      if (hasCode(error, 'ENOENT', 'ENOTDIR')) return null;
+      throw error;
+    }
+  }
+
+  temporaryFolder(): Promise<string> {
+    const parent = this.own['TMPDIR'] ?? '';
+    return fs.mkdtemp(join(isAbsolute(parent) ? parent : '/tmp', 'giro-git-'));
+  }
+
+  async storeLoose({ objectsDir, oid, framed, shared }: LooseObject): Promise<void> {
+    const folder = join(objectsDir, oid.slice(0, 2));
+    const path = join(folder, oid.slice(2));
+    if (await makeYoung(path)) return;
+    // The name git's own `gc` recognises as litter should giro die before the rename.
+    const temporary = join(folder, `tmp_obj_${randomBytes(9).toString('hex')}`);
+    const file = await openIn(folder, temporary, sharedModes(shared).folder);
+    try {
+      await file.writeFile(await deflateObject(framed));
+      if (sharedModes(shared).file !== 0) await file.chmod((await file.stat()).mode | sharedModes(shared).file);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await fs.rename(temporary, path);
+  }
+}
+
+/** Keeps an object that exists from being pruned as old; false when it has to be written. */
+async function makeYoung(path: string): Promise<boolean> {
+  const now = new Date();
+  try {
+    await fs.utimes(path, now, now);
+    return true;
+  } catch {
+    // Absent, or another user's: writing it again replaces it by the same content.
+    return false;
+  }
+}
+
+async function openIn(folder: string, path: string, folderBits: number): Promise<fs.FileHandle> {
+  try {
+    return await fs.open(path, 'wx', 0o444);
+  } catch (error) {
+    if (!hasCode(error, 'ENOENT')) throw error;
+    await fs.mkdir(folder, { recursive: true });
+    if (folderBits !== 0) await fs.chmod(folder, (await fs.stat(folder)).mode | folderBits);
+    return fs.open(path, 'wx', 0o444);
+  }
+}
+
+/** Permission bits that `core.sharedRepository` adds. */
+function sharedModes(shared: string | null): { readonly file: number; readonly folder: number } {
+  switch (shared?.toLowerCase() ?? 'umask') {
+    case 'group':
+    case 'true':
+    case '1':
+      return { file: 0o440, folder: 0o2770 };
+    case 'all':
+    case 'world':
+    case 'everybody':
+    case '2':
+      return { file: 0o444, folder: 0o2775 };
+    default:
+      return { file: 0, folder: 0 };
+  }
+}
+
+function hasCode(error: unknown, ...codes: readonly string[]): boolean {
+  return error instanceof Error && 'code' in error && codes.includes(String(error.code));
+}

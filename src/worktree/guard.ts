@@ -1,0 +1,229 @@
+/**
+ * What an agent's folder must not hold before, and its tree after, it is taken back (DESIGN 10).
+ *
+ * Before `git add`: repositories inside the folder, since git may run what their config says when it looks at them. That
+ * is found on the disk. After it: links that leave the tree, submodule pointers, names that are one and the same elsewhere.
+ * That is found in the tree, so that what is ignored (`.venv/bin/python` is a link to `/usr/bin`) is nobody's business;
+ * git itself never follows a link. Pipes, sockets and devices cannot be in a tree: git passes over them, so does giro.
+ */
+import { join, posix } from 'node:path';
+import type { Finding, Oid } from '../issue.js';
+import { kindOf, listFolder, makeFolder, readIfExists, removeTree, writeAtomic } from '../platform/files.js';
+import { printable } from '../platform/text.js';
+import type { Git, TreeEntry } from './git-types.js';
+import { treeMode } from './objects.js';
+
+const linkMode = '120000';
+const submoduleMode = '160000';
+const maxFindings = 20;
+
+/** Repositories and unreadable folders below a folder. */
+export interface DiskSurvey {
+  /** Paths whose last name is git's own in any spelling, but for `.git` at the top. */
+  readonly repositories: readonly string[];
+  readonly unreadable: readonly string[];
+}
+
+/** Whether a name means `.git` to git on any system: letter case, what HFS+ ignores, what NTFS shortens or drops. */
+export function isGitName(name: string): boolean {
+  return name.split('\\').some((piece) => {
+    const visible = piece.replace(/[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g, '').toLowerCase();
+    return /^(?:\.git|git~1)[ .]*(?::.*)?$/.test(visible);
+  });
+}
+
+/** Walks a folder by its directory entries, links not followed, and without the paths in `skip`. */
+export async function surveyFolder(folder: string, skip: ReadonlySet<string>): Promise<DiskSurvey> {
+  const repositories: string[] = [];
+  const unreadable: string[] = [];
+  const visit = async (prefix: string): Promise<void> => {
+    const entries = await listOrNull(join(folder, prefix));
+    if (entries === null) unreadable.push(prefix);
+    const folders: string[] = [];
+    for (const { name, kind } of entries ?? []) {
+      const path = prefix === '' ? name : `${prefix}/${name}`;
+      if (path === '.git' || skip.has(path)) continue;
+      if (isGitName(name)) repositories.push(path);
+      else if (kind === 'folder') folders.push(path);
+    }
+    await Promise.all(folders.map(visit));
+  };
+  await visit('');
+  return { repositories: repositories.sort(), unreadable: unreadable.sort() };
+}
+
+async function listOrNull(path: string): Promise<Awaited<ReturnType<typeof listFolder>> | null> {
+  try {
+    return await listFolder(path);
+  } catch {
+    return null; // Whatever the reason, git cannot read it either.
+  }
+}
+
+/** What deciding about repositories inside a folder needs. */
+export interface RepositoryCheck {
+  readonly git: Pick<Git, 'readPath' | 'snapshotFolder'>;
+  readonly folder: string;
+  /** The tree the folder was filled with. */
+  readonly shown: Oid;
+  /** A path of giro's own that is free. */
+  readonly scratch: string;
+}
+
+/**
+ * Selects the repositories that matter: those git would look at. One below an ignored folder (what `terraform init` or
+ * `swift build` leave) is not looked at, unless the tree has a submodule there.
+ */
+export async function refusedRepositories(
+  paths: readonly string[],
+  check: RepositoryCheck,
+): Promise<readonly string[]> {
+  if (paths.length === 0) return [];
+  const ignored = await ignoredHolders(paths.map(holderOf), check);
+  const refused: string[] = [];
+  for (const path of paths) {
+    const isSubmodule = (await check.git.readPath(check.shown, holderOf(path)))?.mode === submoduleMode;
+    if (isSubmodule || !ignored.has(holderOf(path))) refused.push(path);
+  }
+  return refused;
+}
+
+/** The folder that a `.git` makes a repository; empty for the top. */
+function holderOf(path: string): string {
+  const holder = posix.dirname(path);
+  return holder === '.' ? '' : holder;
+}
+
+/**
+ * Asks git which folders are ignored, without letting it near them: a stand-in with the same .gitignore files, and a plain
+ * file where each repository is.
+ */
+async function ignoredHolders(holders: readonly string[], check: RepositoryCheck): Promise<ReadonlySet<string>> {
+  const named = [...new Set(holders)].filter((holder) => holder !== '');
+  if (named.length === 0) return new Set();
+  const standIn = join(check.scratch, 'folder');
+  try {
+    for (const holder of named) await standInFor(holder, check.folder, standIn);
+    const tree = await check.git.snapshotFolder(standIn, join(check.scratch, 'index'));
+    const entries = await Promise.all(
+      named.map(async (holder) => ({ holder, entry: await check.git.readPath(tree, `${holder}/stand-in`) })),
+    );
+    return new Set(entries.filter(({ entry }) => entry === null).map(({ holder }) => holder));
+  } finally {
+    await removeTree(check.scratch);
+  }
+}
+
+async function standInFor(holder: string, folder: string, standIn: string): Promise<void> {
+  await makeFolder(join(standIn, holder));
+  await writeAtomic(join(standIn, holder, 'stand-in'), '', { sync: false });
+  // Those above it count; its own says only what is ignored inside.
+  for (let above = holderOf(holder); ; above = holderOf(above)) {
+    const rules = join(folder, above, '.gitignore');
+    const text = (await kindOf(rules)) === 'file' ? await readIfExists(rules) : null;
+    if (text !== null) await writeAtomic(join(standIn, above, '.gitignore'), text, { sync: false });
+    if (above === '') return;
+  }
+}
+
+/** Says what is wrong with repositories and unreadable folders. */
+export function surveyFindings(repositories: readonly string[], unreadable: readonly string[]): readonly Finding[] {
+  return limited([
+    ...repositories.map((path) => ({
+      file: path,
+      message: `a git repository inside the work: ${printable(path)}; remove it, so that the files beside it can be taken`,
+    })),
+    ...unreadable.map((path) => ({ file: path, message: `a folder that cannot be read: ${printable(path)}` })),
+  ]);
+}
+
+/** Finds what may not be in a tree, among what is new or changed since `base`: what the base has stays as it is. */
+export async function inspectTree(
+  git: Pick<Git, 'readTree' | 'readBlob'>,
+  base: Oid,
+  taken: Oid,
+): Promise<readonly Finding[]> {
+  const findings: Finding[] = [];
+  const visit = async (from: Oid | null, to: Oid, prefix: string): Promise<void> => {
+    const before = new Map((from === null ? [] : await git.readTree(from)).map((entry) => [entry.name, entry]));
+    const after = await git.readTree(to);
+    findings.push(...foldedNames(before, after, prefix));
+    const changed = after.filter(
+      ({ name, oid, mode }) => before.get(name)?.oid !== oid || before.get(name)?.mode !== mode,
+    );
+    await Promise.all(
+      changed.map(async (entry) => {
+        const path = prefix + entry.name;
+        const old = before.get(entry.name);
+        if (entry.mode === treeMode) await visit(old?.mode === treeMode ? old.oid : null, entry.oid, `${path}/`);
+        if (entry.mode === submoduleMode) findings.push(submoduleFinding(path));
+        if (entry.mode === linkMode) findings.push(...linkFinding(path, (await git.readBlob(entry.oid)).toString()));
+      }),
+    );
+  };
+  if (base !== taken) await visit(base, taken, '');
+  return limited(findings.sort((left, right) => ((left.file ?? '') < (right.file ?? '') ? -1 : 1)));
+}
+
+function submoduleFinding(path: string): Finding {
+  return { file: path, message: `a submodule pointer that is new or changed: ${printable(path)}` };
+}
+
+function linkFinding(path: string, target: string): readonly Finding[] {
+  if (!leavesTree(path, target)) return [];
+  return [
+    {
+      file: path,
+      message: `a symbolic link that leaves the work: ${printable(path)} -> ${printable(target.slice(0, 200))}`,
+    },
+  ];
+}
+
+/**
+ * Whether a link at a path of a tree may lead out of it, or to git's own folder. `..` counts only before the first name:
+ * behind one it could climb from wherever another link leads.
+ */
+export function leavesTree(path: string, target: string): boolean {
+  if (target === '' || target.startsWith('/')) return true;
+  let depth = path.split('/').length - 1;
+  let descended = false;
+  for (const name of target.split('/')) {
+    if (name === '' || name === '.') continue;
+    if (name === '..') {
+      depth -= 1;
+      if (descended || depth < 0) return true;
+    } else {
+      if (!descended && depth === 0 && isGitName(name)) return true;
+      descended = true;
+    }
+  }
+  return false;
+}
+
+/** Names of one folder that some file systems cannot hold side by side, unless the base had both. */
+function foldedNames(
+  before: ReadonlyMap<string, TreeEntry>,
+  after: readonly TreeEntry[],
+  prefix: string,
+): readonly Finding[] {
+  const byFold = new Map<string, TreeEntry[]>();
+  for (const entry of after) {
+    const fold = entry.name.normalize('NFC').toLowerCase();
+    const group = byFold.get(fold);
+    if (group === undefined) byFold.set(fold, [entry]);
+    else group.push(entry);
+  }
+  return [...byFold.values()]
+    .filter((group) => group.length > 1 && group.some(({ name }) => !before.has(name)))
+    .map((group) => ({
+      file: prefix + (group[0]?.name ?? ''),
+      message: `names that are one and the same on some systems: ${group.map(({ name }) => printable(prefix + name)).join(', ')}`,
+    }));
+}
+
+function limited(findings: readonly Finding[]): readonly Finding[] {
+  const more = findings.length - maxFindings;
+  return more <= 0
+    ? findings
+    : [...findings.slice(0, maxFindings), { message: `and ${String(more)} more of the kind` }];
+}

@@ -20,7 +20,9 @@ import { integrationRef } from '../store/refs.js';
 import { openGit } from '../worktree/git.js';
 import type { OpenedGit } from '../worktree/git-types.js';
 import { bringIn, endingOf, type Ending } from './ending.js';
-import { checkedOutFailure, checkedOutIn, proofHolds, runEngine, type EngineEnd } from './engine.js';
+import { runEngine, type EngineEnd } from './engine.js';
+import { proofHolds } from './landing.js';
+import { checkedOutFailure, checkedOutIn } from './opening.js';
 import { exitCodes, type ExitCode } from './exit.js';
 import { prepare, renderFailure, type Prepared } from './prepare.js';
 import { chooseShow, openShow, write, type Show, type Terminal } from './show.js';
@@ -173,7 +175,7 @@ async function start(opened: Opened, options: ImplementOptions, terminal: Termin
   const { spec } = prepared;
   const folder = await checkedOutIn(git, integrationRef(spec));
   if (folder !== null) return refuse(terminal, checkedOutFailure(spec, folder));
-  if (prepared.before === 'done' && prepared.tip !== null && nothingNew(prepared) && (await proofHolds(git, prepared, prepared.tip))) {
+  if (prepared.before === 'done' && prepared.tip !== null && nothingNew(prepared) && (await proofHolds(git, prepared.policy, prepared.tip))) {
     const lines = [...(await bringIn(git, spec, prepared.tip)), `proof: giro/${spec} is at ${shortOid(prepared.tip)}, verified; nothing to do`];
     return alreadyProved(lines, { opened, options, terminal });
   }

@@ -8,6 +8,7 @@ import { isAlias, isMap, isScalar, isSeq, parseDocument, type Node, type YAMLMap
 import { failed, ok, type Diagnostic, type Result } from '../failure.js';
 import { placeAtLine, placeIn, quote, type SourceText } from './diagnostic.js';
 import { conflictMarker, lineAt } from './markdown.js';
+import { readPlainFields } from './plain-frontmatter.js';
 
 const largestFileBytes = 1024 * 1024;
 const largestFrontmatterBytes = 64 * 1024;
@@ -157,6 +158,12 @@ export interface Fields {
 /** Reads the keys of the frontmatter with the place of every value; all mistakes at once. */
 export function readFields(source: SourceText, split: Split): Fields {
   if (split.kind === 'none') return { fields: [], problems: [], readable: true };
+  const plain = readPlainFields(split.yaml, split.yamlStart);
+  return plain === undefined ? readYamlFields(source, split) : { fields: plain, problems: [], readable: true };
+}
+
+/** Reads the keys with the yaml package. */
+export function readYamlFields(source: SourceText, split: Extract<Split, { kind: 'frontmatter' }>): Fields {
   const at = (start: number, end: number) => placeIn(source, split.yamlStart + start, end - start);
   const unreadable = (problems: readonly Diagnostic[]): Fields => ({ fields: [], problems, readable: false });
   // The yaml package recurses, and V8 aborts the whole process when a regular expression meets a full stack.

@@ -92,7 +92,12 @@ export function titleOf(body: string): string | undefined {
 
 /** Says whether a body says anything beyond headings and comments. */
 export function hasText(body: string): boolean {
-  const text = withoutComments(body);
+  const open = body.indexOf('<!--');
+  if (open === -1) return hasProse(body);
+  return hasProse(body.slice(0, open)) || hasProse(withoutComments(body));
+}
+
+function hasProse(text: string): boolean {
   for (let start = 0; start < text.length;) {
     const line = lineAt(text, start);
     if (!/^\s*(?:#{1,6}(?:\s.*)?)?$/.test(line.text)) return true;

@@ -31,21 +31,35 @@ export interface SpecLoopPorts {
   readonly runIssues: () => Promise<void>;
   /** The durable state of each Issue now. */
   readonly states: () => ReadonlyMap<IssueId, IssueState>;
-  /** Writes the Spec's end on the integration branch; the new tip, or why it cannot be written. */
-  readonly finish: (end: {
-    readonly state: 'done' | 'needs-human';
-    readonly gates: readonly GateNote[];
-    readonly code: Oid;
-    readonly validated: 'pass' | 'fail' | null;
-  }) => Promise<{ readonly kind: 'recorded'; readonly tip: Oid } | { readonly kind: 'held'; readonly message: string }>;
+  /** Writes the Spec's end on the integration branch. */
+  readonly finish: (end: SpecFinish) => Promise<SpecWritten>;
+  /** Only this Issue is asked for; `null`: the whole Spec. */
+  readonly only: IssueId | null;
 }
+
+/** How a Spec ends, as it is to be written. */
+export interface SpecFinish {
+  readonly state: 'done' | 'needs-human';
+  readonly gates: readonly GateNote[];
+  readonly code: Oid;
+  /** `null`: it did not come to validation. */
+  readonly validated: 'pass' | 'fail' | null;
+}
+
+/** The new tip, or why nothing can be written now. */
+export type SpecWritten =
+  | { readonly kind: 'recorded'; readonly tip: Oid }
+  | { readonly kind: 'held'; readonly message: string };
 
 /** Runs a Spec to its end. */
 export async function runSpec(ports: SpecLoopPorts): Promise<SpecEnd> {
   await ports.runIssues();
   if (ports.signal.aborted) return { kind: 'stopped' };
-  if (!complete(ports.states())) return asking(ports);
-  return validate(ports);
+  const states = ports.states();
+  if (complete(states)) return validate(ports);
+  // One Issue was asked for, and the lane verified it at the tip: that is its proof. The Spec stays active.
+  if (ports.only !== null && states.get(ports.only) === 'done') return { kind: 'proof', tip: ports.tip() };
+  return asking(ports);
 }
 
 /** Runs the Spec's gates on the tip, and writes what came of it. */

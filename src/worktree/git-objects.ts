@@ -288,7 +288,7 @@ function addEdit(root: Edits, path: string, target: TreeTarget | null): void {
   const last = names.pop() ?? '';
   let folder = root;
   for (const name of names) {
-    const next = folder.get(name) ?? new Map<string, TreeTarget | null | Edits>();
+    const next = folder.has(name) ? folder.get(name) : new Map<string, TreeTarget | null | Edits>();
     if (!(next instanceof Map)) throw new Error(`edits of ${JSON.stringify(path)} and of a folder above it`);
     folder.set(name, next);
     folder = next;

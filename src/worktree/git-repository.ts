@@ -214,7 +214,9 @@ export class Repository implements Git {
     // Attributes do not count here (a bare git dir has no files to read them from), so no file of a branch can choose
     // how it is merged.
     const args = ['merge-tree', '--write-tree', '-z', '--name-only', '--messages', ours, theirs];
-    const { code, stdout } = await this.#inPrivate({ args, accept: [0, 1] });
+    const { code, stdout, stderr } = await this.#inPrivate({ args, accept: [0, 1] });
+    // Some versions also say 1 for a commit that does not exist.
+    if (stdout.length === 0) throw new GitError(args, code, stderr);
     const { tree, files, messages } = parseMerge(stdout);
     return code === 0 ? { kind: 'clean', tree } : { kind: 'conflict', tree, files, messages };
   }

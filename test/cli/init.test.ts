@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdir, readdir, readFile, readlink, rm, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { runInit } from '../../src/cli/init.js';
+import { planInit, runInit } from '../../src/cli/init.js';
 import { parseSpecFolder } from '../../src/config/issue-file.js';
 import { loadPolicy } from '../../src/config/load.js';
 import { parseSpecSlug } from '../../src/issue.js';
@@ -76,6 +76,15 @@ describe('giro init', () => {
         { id: '02-link-from-readme', state: 'ready', dependsOn: ['01-how-to-test'], touches: ['readme.md'] },
       ],
     });
+  });
+
+  test('decides from what was read alone: a project that says nothing gets a policy with a hole, and is told', () => {
+    const nothing = { names: new Set(['x']), files: new Map(), testNames: [], hooks: [], specs: [] };
+    const plan = planInit({ ...nothing, name: 'x', hasCommit: true, hasClaude: true });
+    expect(plan.found).toEqual(['no test command']);
+    expect(plan.missing).toEqual(['name at least one gate under [verify] in giro.toml']);
+    expect(plan.files.map((file) => file.path).at(0)).toBe('giro.toml');
+    expect(plan.files[0]?.text).toContain('# No test command was found.');
   });
 
   test('names claude where it is on the PATH', async () => {

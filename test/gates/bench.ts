@@ -7,6 +7,7 @@ import { createVerifier } from '../../src/gates/verify.js';
 import { parseIssueId, parseOid, type IssueId, type Oid } from '../../src/issue.js';
 import { systemClock } from '../../src/platform/clock.js';
 import type { GateDefinition } from '../../src/policy.js';
+import type { FakeClock } from '../rig/clock.js';
 import { temporaryFolder } from '../rig/temp.js';
 
 /** A verifier with a real shell in real folders; only the checkout is not made by git. */
@@ -111,4 +112,18 @@ export async function bench({ files = {}, setupFailure, ...ports }: BenchOptions
     ...change,
   });
   return { folder, verifier, cache, events, checkouts, restores: () => restores, stop, request };
+}
+
+/** Moves time on until something has happened. */
+export async function advanceUntil<T>(clock: FakeClock, promise: Promise<T>): Promise<T> {
+  const over = new AbortController();
+  const settled = promise.finally(() => {
+    over.abort();
+  });
+  settled.catch(() => undefined);
+  while (!over.signal.aborted) {
+    await clock.advance(60_000);
+    await readFile('/dev/null');
+  }
+  return settled;
 }

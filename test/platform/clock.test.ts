@@ -25,15 +25,18 @@ describe('the clock of the machine', () => {
     expect(getEventListeners(stop.signal, 'abort')).toEqual([]);
   });
 
-  test.each([2 ** 31, 2 ** 40, Infinity])('a sleep of %d ms is not over at once, though a timer overflows', async (ms) => {
-    const stop = new AbortController();
-    let isOver = false;
-    const sleeping = systemClock.sleep(ms, stop.signal).then(() => (isOver = true));
-    await systemClock.sleep(20);
-    expect(isOver).toBe(false);
-    stop.abort();
-    await sleeping;
-  });
+  test.each([2 ** 31, 2 ** 40, Infinity])(
+    'a sleep of %d ms is not over at once, though a timer overflows',
+    async (ms) => {
+      const stop = new AbortController();
+      let isOver = false;
+      const sleeping = systemClock.sleep(ms, stop.signal).then(() => (isOver = true));
+      await systemClock.sleep(20);
+      expect(isOver).toBe(false);
+      stop.abort();
+      await sleeping;
+    },
+  );
 
   test('writes the time in UTC', () => {
     expect(systemClock.iso()).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);

@@ -27,7 +27,9 @@ describe('a process', () => {
 
   test('is dead as a zombie', async () => {
     // The parent never reaps: its child stays as a zombie, with its number and its start time.
-    const parent = spawn('sh', ['-c', 'sh -c "exit 0" & echo $!; exec sleep 300'], { stdio: ['ignore', 'pipe', 'ignore'] });
+    const parent = spawn('sh', ['-c', 'sh -c "exit 0" & echo $!; exec sleep 300'], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
     onTestFinished(() => void parent.kill('SIGKILL'));
     const [line] = (await once(parent.stdout, 'data')) as [Buffer];
     const identity = { ...ownIdentity(), pid: Number(line.toString()) };

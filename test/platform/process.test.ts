@@ -34,7 +34,17 @@ async function setUp(): Promise<Setup> {
     clock,
     stop,
     log: () => readFile(logFile, 'utf8'),
-    request: (argv, more) => ({ argv, cwd: folder, env, logFile, timeoutMs, graceMs, signal: stop.signal, clock, ...more }),
+    request: (argv, more) => ({
+      argv,
+      cwd: folder,
+      env,
+      logFile,
+      timeoutMs,
+      graceMs,
+      signal: stop.signal,
+      clock,
+      ...more,
+    }),
   };
 }
 
@@ -68,10 +78,20 @@ function membersOf(group: number): readonly number[] {
     .map(Number);
 }
 
-/** Resolves when a process is no longer in a group; a bounded look, since nobody tells. */
-async function left(pid: number, group: number): Promise<void> {
-  for (let looks = 0; membersOf(group).includes(pid); looks += 1) {
-    if (looks > 10_000) throw new Error('it stays');
+/** Resolves when a process is no longer in a group. */
+function left(pid: number, group: number): Promise<void> {
+  return until(() => !membersOf(group).includes(pid));
+}
+
+/** Resolves when nobody of a group is left, where nobody waited for that. */
+function emptied(group: number): Promise<void> {
+  return until(() => membersOf(group).length === 0);
+}
+
+/** Looks again and again, since nobody tells, but not for ever. */
+async function until(isSo: () => boolean): Promise<void> {
+  for (let looks = 0; !isSo(); looks += 1) {
+    if (looks > 5_000) throw new Error('it never is');
     await new Promise((resolve) => setImmediate(resolve));
   }
 }
@@ -301,7 +321,9 @@ describe('a process that cannot start', () => {
     expect(await reasonOf(['no-such-program'])).toBe('cannot start no-such-program: no such program on PATH');
     expect(await reasonOf(['./missing'])).toBe('cannot start ./missing: no such file');
     expect(await reasonOf(['./plain'])).toBe('cannot start ./plain: permission denied; is it an executable file?');
-    expect(await reasonOf(['./script'])).toBe('cannot start ./script: the interpreter its first line names is not there');
+    expect(await reasonOf(['./script'])).toBe(
+      'cannot start ./script: the interpreter its first line names is not there',
+    );
     expect(await reasonOf(['true'], { cwd: '/no/such/folder' })).toBe(
       'cannot start true: the folder /no/such/folder is not there',
     );
@@ -309,7 +331,9 @@ describe('a process that cannot start', () => {
       'cannot start true: its arguments and environment are longer than the system allows',
     );
     expect(await reasonOf(['true', 'a\0b'])).toBe('cannot start true: an argument holds a null byte');
-    expect(await reasonOf(['true'], { logFile: '/proc/no/log' })).toContain('cannot start true: cannot open its files: ');
+    expect(await reasonOf(['true'], { logFile: '/proc/no/log' })).toContain(
+      'cannot start true: cannot open its files: ',
+    );
   });
 });
 
@@ -361,7 +385,7 @@ for (;;) {
     const { code, stdout, stderr } = await run();
     expect(stderr).toContain('a bug');
     expect(code).toBe(1);
-    expect(membersOf(Number(stdout))).toEqual([]);
+    await emptied(Number(stdout));
   });
 
   test('ends as soon as its process has: no timer holds it', async () => {
@@ -409,7 +433,8 @@ describe('input and output', () => {
   test('stdout alone is replaced, the log is added to', async () => {
     const { request, log, folder } = await setUp();
     const outputFile = join(folder, 'out');
-    const shout = (word: string): ProcessRequest => request(['sh', '-c', `echo ${word}; echo ${word}! >&2`], { outputFile });
+    const shout = (word: string): ProcessRequest =>
+      request(['sh', '-c', `echo ${word}; echo ${word}! >&2`], { outputFile });
     await runProcess(shout('one'));
     await runProcess(shout('two'));
     expect(await readFile(outputFile, 'utf8')).toBe('two\n');

@@ -19,9 +19,9 @@ export interface Outcome {
 export interface Program {
   readonly folder: string;
   /** Runs it to its end, below a shell prefix such as `ulimit -n 64;`. */
-  run(args?: readonly string[], prefix?: string): Promise<Outcome>;
+  readonly run: (args?: readonly string[], prefix?: string) => Promise<Outcome>;
   /** Starts it and leaves it running. */
-  start(args?: readonly string[]): ChildProcess;
+  readonly start: (args?: readonly string[]) => ChildProcess;
 }
 
 /** Compiles `src/platform` and a module that imports from `./platform/*.js`. */
@@ -41,10 +41,15 @@ export async function program(source: string): Promise<Program> {
     run: (args = [], prefix = '') =>
       new Promise((resolve) => {
         const line = `${prefix} exec "$0" "$@"`;
-        execFile('sh', ['-c', line, process.execPath, main, ...args], { cwd: folder, timeout: 30_000 }, (error, stdout, stderr) => {
-          const code = error === null ? 0 : typeof error.code === 'number' ? error.code : null;
-          resolve({ code, stdout, stderr });
-        });
+        execFile(
+          'sh',
+          ['-c', line, process.execPath, main, ...args],
+          { cwd: folder, timeout: 30_000 },
+          (error, stdout, stderr) => {
+            const code = error === null ? 0 : typeof error.code === 'number' ? error.code : null;
+            resolve({ code, stdout, stderr });
+          },
+        );
       }),
     start: (args = []) => spawn(process.execPath, [main, ...args], { cwd: folder, stdio: ['pipe', 'pipe', 'inherit'] }),
   };

@@ -10,7 +10,12 @@ const hostile: readonly (readonly [name: string, text: string, line: string, lin
   ['clear the screen', 'a\x1b[2J\x1b[Hb', 'a\\u{1b}[2J\\u{1b}[Hb', 'ab'],
   ['a private mode', '\x1b[?1049hx', '\\u{1b}[?1049hx', 'x'],
   ['a title, closed by BEL', '\x1b]0;evil\x07x', '\\u{1b}]0;evil\\u{7}x', 'x'],
-  ['a link, closed by ST', '\x1b]8;;http://x\x1b\\t\x1b]8;;\x1b\\', '\\u{1b}]8;;http://x\\u{1b}\\t\\u{1b}]8;;\\u{1b}\\', 't'],
+  [
+    'a link, closed by ST',
+    '\x1b]8;;http://x\x1b\\t\x1b]8;;\x1b\\',
+    '\\u{1b}]8;;http://x\\u{1b}\\t\\u{1b}]8;;\\u{1b}\\',
+    't',
+  ],
   ['a title in 8 bits', '\x9d0;evil\x9cx', '\\u{9d}0;evil\\u{9c}x', 'x'],
   ['a title never closed', '\x1b]0;evil\nnext', '\\u{1b}]0;evil⏎next', '0;evil\nnext'],
   ['a device control string', '\x1bPq#0\x1b\\x', '\\u{1b}Pq#0\\u{1b}\\x', 'x'],
@@ -23,7 +28,12 @@ const hostile: readonly (readonly [name: string, text: string, line: string, lin
   ['a sequence begun and broken', '\x1b[31\nx', '\\u{1b}[31⏎x', '31\nx'],
   ['an enquiry', 'a\x05', 'a\\u{5}', 'a\\u{5}'],
   ['a bell and a null', '\x07\0', '\\u{7}\\u{0}', '\\u{7}\\u{0}'],
-  ['backspaces', 'FAILED\b\b\b\b\b\bPASSED', 'FAILED' + '\\u{8}'.repeat(6) + 'PASSED', 'FAILED' + '\\u{8}'.repeat(6) + 'PASSED'],
+  [
+    'backspaces',
+    'FAILED\b\b\b\b\b\bPASSED',
+    'FAILED' + '\\u{8}'.repeat(6) + 'PASSED',
+    'FAILED' + '\\u{8}'.repeat(6) + 'PASSED',
+  ],
   ['a carriage return', 'FAILED\rPASSED', 'FAILED\\u{d}PASSED', 'PASSED'],
   ['form feed and vertical tab', 'a\fb\vc', 'a\\u{c}b\\u{b}c', 'a\\u{c}b\\u{b}c'],
   ['right to left', 'a\u202egpj.exe', 'a\\u{202e}gpj.exe', 'a\\u{202e}gpj.exe'],
@@ -71,10 +81,13 @@ describe('hostile text', () => {
 });
 
 describe('honest text', () => {
-  test.each(['Grüße, 世界! ¿Qué? – “so” … €5 → ok ✔ ✗ 🎉', 'عربى עברית हिन्दी', 'a\\u{1b}b', 'e\u0301'])('%s stays', (text) => {
-    expect(printable(text)).toBe(text);
-    expect(printableLines(text)).toBe(text);
-  });
+  test.each(['Grüße, 世界! ¿Qué? – “so” … €5 → ok ✔ ✗ 🎉', 'عربى עברית हिन्दी', 'a\\u{1b}b', 'e\u0301'])(
+    '%s stays',
+    (text) => {
+      expect(printable(text)).toBe(text);
+      expect(printableLines(text)).toBe(text);
+    },
+  );
 
   test('an emoji loses only its selector', () => {
     expect(printable('⚠\ufe0f ✔\ufe0e')).toBe('⚠ ✔');
@@ -118,12 +131,17 @@ describe('the tail of a text', () => {
 
   test('never exceeds its limits', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: 20 }), (text, lines, bytes) => {
-        const tail = tailLines(text, lines, bytes);
-        expect(tail.split('\n').length).toBeLessThanOrEqual(lines);
-        expect(Buffer.byteLength(tail)).toBeLessThanOrEqual(bytes);
-        expect(tail).not.toContain('\ufffd'.repeat(2));
-      }),
+      fc.property(
+        fc.string({ unit: 'binary' }),
+        fc.integer({ min: 1, max: 5 }),
+        fc.integer({ min: 1, max: 20 }),
+        (text, lines, bytes) => {
+          const tail = tailLines(text, lines, bytes);
+          expect(tail.split('\n').length).toBeLessThanOrEqual(lines);
+          expect(Buffer.byteLength(tail)).toBeLessThanOrEqual(bytes);
+          expect(tail).not.toContain('\ufffd'.repeat(2));
+        },
+      ),
     );
   });
 });

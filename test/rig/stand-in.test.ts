@@ -12,7 +12,10 @@ interface Started {
   readonly ended: Promise<string>;
 }
 
-function start(argv: readonly string[], options: { cwd?: string; env?: Record<string, string>; input?: string } = {}): Started {
+function start(
+  argv: readonly string[],
+  options: { cwd?: string; env?: Record<string, string>; input?: string } = {},
+): Started {
   const [file, ...args] = argv;
   const env = options.env ?? { PATH: process.env['PATH'] ?? '' };
   const child = spawn(file!, args, { cwd: options.cwd, env, stdio: ['pipe', 'pipe', 'pipe'] });

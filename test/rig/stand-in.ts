@@ -273,8 +273,10 @@ export class StandIn {
 
   #connect(socket: Socket): void {
     let call: Invocation | null = null;
-    socket.on('error', () => undefined); // Its process was killed; 'close' follows.
-    createInterface({ input: socket }).on('line', (line) => {
+    const lines = createInterface({ input: socket });
+    // Its process was killed (readline passes the error on); 'close' follows.
+    for (const emitter of [socket, lines]) emitter.on('error', () => undefined);
+    lines.on('line', (line) => {
       const message = JSON.parse(line) as Message;
       if (!('argv' in message)) {
         call?.receive(message);

@@ -105,7 +105,11 @@ export async function startTerminal(request: TerminalRequest): Promise<Terminal>
       const [alternateScreen, cursorVisible, wraps] = flags.split(' ').map((flag) => flag === '1');
       return { alternateScreen: alternateScreen!, cursorVisible: cursorVisible!, wraps: wraps! };
     },
-    scrollback: () => tmux('capture-pane', '-p', '-t', 'test', '-S', '-', '-E', '-1'),
+    scrollback: async () => {
+      // Without any, tmux would answer with the first line of the screen.
+      if ((await ask('#{history_size}')) === '0') return '';
+      return tmux('capture-pane', '-p', '-t', 'test', '-S', '-', '-E', '-1');
+    },
     scribble: (text) => writeFile(tty, text),
     signal: async (name) => {
       process.kill(await childOf(shellPid), name);

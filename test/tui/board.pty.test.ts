@@ -44,6 +44,18 @@ async function start(scenario: string, more: Partial<TerminalRequest> = {}): Pro
   return terminal;
 }
 
+/** A frame of the run with nothing missing, nothing twice and nothing left of another one. */
+function isWhole(screen: string, rows: number): boolean {
+  const lines = screen.split('\n').slice(0, rows);
+  const count = (pattern: RegExp): number => lines.filter((line) => pattern.test(line)).length;
+  return (
+    /^Login for .* running +1:1\d:\d\d$/.test(lines[0] ?? '') &&
+    /^1 of 7 done/.test(lines[1] ?? '') &&
+    /^\? help/.test(lines[rows - 1] ?? '') &&
+    [/^Login/, /^1 of 7/, /^❯ ✓ done/, /^── 01-store/, /^wave 1/, /^\? help/].every((row) => count(row) === 1)
+  );
+}
+
 /** Everything a board may have changed about a terminal. */
 async function expectGivenBack(board: Terminal): Promise<void> {
   expect(await board.modes()).toEqual({ alternateScreen: false, cursorVisible: true, wraps: true });
@@ -139,13 +151,7 @@ test('after every resize the frame is whole, and the end leaves nothing of it', 
     [60, 30],
   ] as const) {
     await board.resize(columns, rows);
-    const screen = await board.waitFor(
-      (each) => each.startsWith('Login for') && (each.split('\n')[rows - 1]?.startsWith('? help') ?? false),
-    );
-    const lines = screen.split('\n');
-    expect(lines.filter((line) => line.includes('❯'))).toHaveLength(1);
-    expect(lines.filter((line) => line.startsWith('──'))).toHaveLength(1);
-    expect(lines[1]).toMatch(/^1 of 7 done/);
+    await board.waitFor((screen) => isWhole(screen, rows));
   }
   await board.keys('q');
   await board.waitFor('stop the run? y/n');
@@ -153,6 +159,17 @@ test('after every resize the frame is whole, and the end leaves nothing of it', 
   await board.exitCode();
   expect((await board.capture()).trim()).toBe('before\nleft by q\n[exit 2]');
   expect((await board.scrollback()).trim()).toBe('');
+});
+
+test('what had scrolled off before the board is still there after it', async () => {
+  const printing = 'seq 1 60; exec "$@"';
+  terminal = await startTerminal({ argv: ['sh', '-c', printing, 'sh', process.execPath, program, 'run', log] });
+  await terminal.waitFor('last line');
+  const scrolled = await terminal.scrollback();
+  await terminal.keys('C-c', 'C-c');
+  await terminal.exitCode();
+  expect(scrolled).toMatch(/^before\n1\n2\n[^]*30\n/);
+  expect(await terminal.scrollback()).toContain(scrolled);
 });
 
 test('what something else wrote over the board is gone with Ctrl+L', async () => {
@@ -175,7 +192,32 @@ test('what is printed to the console meanwhile waits until the board is gone', a
 
 test('wide and long titles take one row each and shift no column', async () => {
   const board = await start('wide', { columns: 40, rows: 10 });
-  expect(await board.waitFor('wave 1')).toMatchInlineSnapshot();
+  expect(await board.waitFor('last line')).toMatchInlineSnapshot(`
+    "⏳ 修复登录 (auth)      running  1:12:00
+    0 of 5 done, 2 running, 3 ready
+    wave 1  0 of 5 done
+    ❯ ► working     01-glass #1  ⏳ 修复登录
+      ◦ ready       02-zwj       👩\\u{200d}…
+    ── 01-glass  ⏳ 修复登录 ───────────────
+    first line
+    red without end
+    last line
+    ? help  Up/Down move  Enter log  q quit
+    "
+  `);
   await board.resize(20, 10);
-  expect(await board.waitFor((screen) => /wave 1 [^]*\? help/.test(screen))).toMatchInlineSnapshot();
+  expect(await board.waitFor((screen) => /^running[^]*wave 1[^]*last line[^]*\? help/.test(screen)))
+    .toMatchInlineSnapshot(`
+    "running  1:12:00
+    0 of 5 done, 2 runn…
+    wave 1  0 of 5 done
+    ❯ ► working     01-…
+      ◦ ready       02-…
+    ── 01-glass  ⏳ 修…
+    first line
+    red without end
+    last line
+    ? help  Up/Down mov…
+    "
+  `);
 });

@@ -1,17 +1,270 @@
-import { expect, test } from 'vitest';
-import { frame, ui, issue } from './demo.js';
-test('x', () => {
-  console.log(frame({ log: ['one', 'two'] }));
-  console.log(frame({ ui: ui({ selected: issue('02-api') }), unicode: false, columns: 40, rows: 12 }));
-  console.log(frame({ ui: ui({ selected: issue('07-docs') }), columns: 20, rows: 12 }));
-  console.log(frame({ ui: ui({ focus: 'help' }), columns: 80, rows: 24 }));
-  console.log(
-    frame({
-      ui: ui({ selected: issue('06-audit'), focus: 'log' }),
-      columns: 120,
-      rows: 12,
-      log: ['x'.repeat(200), ...Array.from({ length: 20 }, (_, i) => `line ${i}`)],
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { issueStatus, reduce } from '../../src/state.js';
+import type { RunState } from '../../src/state.js';
+import { listingOf } from '../../src/tui/listing.js';
+import { cellsOf } from '../../src/tui/width.js';
+import { frameOf, viewOf } from '../../src/tui/view.js';
+import {
+  after,
+  attempt,
+  event,
+  facts,
+  frame,
+  gate,
+  input,
+  issue,
+  mixedRun,
+  oid,
+  snapshot,
+  spec,
+  started,
+  ui,
+  wideRun,
+} from './demo.js';
+
+const log = ['$ npm test', 'ok 1 - signs in', 'ok 2 - signs out'];
+const long = Array.from({ length: 100 }, (_, index) => `line ${index}`);
+const finished = event(80, {
+  type: 'run.finished',
+  spec,
+  exit: 2,
+  reason: 'needs-human',
+  tip: oid('e'),
+  done: 1,
+  total: 7,
+  lines: ['02-api asks: Is a token in the URL acceptable?', 'next: giro answer auth/02-api "..."'],
+});
+
+describe('the frame', () => {
+  test('at 80x24', () => {
+    expect(frame({ log })).toMatchInlineSnapshot();
+  });
+
+  test('at 40x12, with an Issue that needs a human selected', () => {
+    expect(frame({ log, columns: 40, rows: 12, ui: ui({ selected: issue('02-api') }) })).toMatchInlineSnapshot();
+  });
+
+  test('at 20 columns', () => {
+    expect(frame({ log, columns: 20, rows: 12, ui: ui({ selected: issue('07-docs') }) })).toMatchInlineSnapshot();
+  });
+
+  test('of wide, combined and endless titles', () => {
+    expect(frame({ state: wideRun, columns: 60, rows: 12 })).toMatchInlineSnapshot();
+  });
+
+  test('in ASCII holds nothing else of its own', () => {
+    const text = frame({ log, unicode: false });
+    expect(text).toMatchInlineSnapshot();
+    expect(text).toMatch(/^[\n -~]*$/);
+  });
+
+  test('without colour has no control code, with it the same text', () => {
+    const plain = frameOf(input({ log }), false);
+    const colored = frameOf(input({ log }), true);
+    expect(plain.join('')).not.toContain('\u001b');
+    // eslint-disable-next-line no-control-regex -- that is what colour is
+    expect(colored.map((row) => row.replace(/\u001b\[[0-9;]*m/g, ''))).toEqual(plain);
+    for (const row of colored)
+      expect(row.lastIndexOf('\u001b[0m')).toBeGreaterThanOrEqual(row.lastIndexOf('\u001b[') - 3);
+  });
+
+  test('with the log in focus gives it all rows and says where it is', () => {
+    const focused = ui({ selected: issue('03-login-page'), focus: 'log', offset: 3 });
+    expect(frame({ log: long, rows: 12, ui: focused })).toMatchInlineSnapshot();
+  });
+
+  test('of the help', () => {
+    expect(frame({ ui: ui({ focus: 'help' }) })).toMatchInlineSnapshot();
+  });
+
+  test('of a run that has finished says how, and stands still', () => {
+    const state = reduce(mixedRun, finished);
+    const text = frame({ state });
+    expect(text.split('\n').slice(0, 3)).toEqual([
+      'Login for everyone (auth)                 finished: needs-human, exit 2  1:20:00',
+      '1 of 7 done, 1 needs a human, 2 running, 3 waiting        4 at once, tip eeeeeee',
+      'next: giro answer auth/02-api "..."',
+    ]);
+    expect(frame({ state, now: input().now + 86_400_000 })).toBe(text);
+  });
+
+  test('of a run that stops says why, also where there is little room', () => {
+    const state = reduce(mixedRun, event(73, { type: 'run.stopping', reason: 'interrupted' }));
+    expect(frame({ state, rows: 10 })).toContain('stopping: interrupted');
+    expect(frame({ state })).toContain('Ctrl+C again ends everything at once');
+  });
+
+  test('asks before it stops a run', () => {
+    expect(
+      frame({ ui: ui({ asking: true }) })
+        .split('\n')
+        .at(-1),
+    ).toBe('stop the run? y/n');
+  });
+
+  test('of a run without Issues is empty but for its header', () => {
+    expect(frame({ state: after([started()]), rows: 6 }).trimEnd()).toMatch(
+      /^Login for everyone \(auth\)[^\n]+\n+\? help/,
+    );
+  });
+});
+
+describe('every frame', () => {
+  const states = fc.constantFrom(mixedRun, wideRun, after([]), after([started()]), reduce(mixedRun, finished));
+  const screens = fc.record({
+    ui: fc.record({
+      selected: fc.constantFrom(null, ...mixedRun.issues.keys(), issue('99-gone')),
+      top: fc.nat(20),
+      focus: fc.constantFrom('list' as const, 'log' as const, 'help' as const),
+      offset: fc.nat(200),
+      asking: fc.boolean(),
+    }),
+    columns: fc.integer({ min: 1, max: 130 }),
+    rows: fc.integer({ min: 1, max: 60 }),
+    log: fc.constantFrom([], log, long, ['登录'.repeat(500), '']),
+    unicode: fc.boolean(),
+  });
+
+  test('has exactly the rows of the screen, none wider than it', () => {
+    fc.assert(
+      fc.property(states, screens, (state, screen) => {
+        const rows = frameOf(input({ ...screen, state }), false);
+        expect(rows).toHaveLength(screen.rows);
+        for (const row of rows) {
+          expect(cellsOf(row)).toBeLessThanOrEqual(screen.columns);
+          expect(row).not.toContain('\n');
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('shows the selected Issue, and its own choice of the first row does not move it', () => {
+    fc.assert(
+      fc.property(screens, (screen) => {
+        const shown = input({
+          ...screen,
+          ui: { ...screen.ui, focus: 'list' },
+          rows: Math.max(6, screen.rows),
+          columns: 80,
+        });
+        const view = viewOf(shown);
+        expect(view.lines.filter(([first]) => first?.text === '❯ ' || first?.text === '> ')).toHaveLength(1);
+        expect(viewOf({ ...shown, ui: { ...shown.ui, top: view.top } })).toEqual(view);
+      }),
+    );
+  });
+});
+
+test('the list shows only the rows that fit, with the selected one among them and its wave above the first', () => {
+  const many = after([
+    started(),
+    snapshot(
+      Array.from({ length: 1000 }, (_, n) => facts(`${n + 1}-issue`, 'Title', { wave: 1 + Math.floor(n / 100) })),
+    ),
+  ]);
+  const at = (id: string, top = 0): string => frame({ state: many, ui: ui({ selected: issue(id), top }), rows: 24 });
+  const list = at('500-issue').split('\n').slice(2, 15);
+  expect(list.at(-1)).toContain('❯ ◦ ready       500-issue');
+  expect(list).toHaveLength(13);
+  // Row 505 is the first of those already shown, so nothing moves; 501 is the first of wave 6.
+  expect(viewOf(input({ state: many, ui: ui({ selected: issue('500-issue'), top: 495 }) })).top).toBe(495);
+  expect(at('501-issue', 900).split('\n').slice(2, 4)).toEqual([
+    'wave 6  0 of 100 done',
+    expect.stringContaining('❯ ◦ ready       501-issue'),
+  ]);
+  expect(at('1000-issue', 0)).toContain('❯ ◦ ready       1000-issue');
+});
+
+test('every status has its word and says what it does or waits for', () => {
+  const base = [started(), snapshot([facts('01-a', 'A')])];
+  const row = (...events: Parameters<typeof after>[0]): string =>
+    frame({ state: after([...base, ...events]), columns: 100, rows: 8 })
+      .split('\n')
+      .find((line) => line.includes('01-a')) ?? '';
+  const id = issue('01-a');
+  const findings = [{ message: 'exit code 1', gate: 'unit' }];
+  expect(
+    [
+      row(),
+      row(attempt(0, '01-a')),
+      row(attempt(0, '01-a'), gate(1, '01-a')),
+      row(attempt(0, '01-a'), event(1, { type: 'attempt.judged', issue: id, attempt: 1, verdict: 'fail', findings })),
+      row(
+        attempt(0, '01-a'),
+        event(1, { type: 'issue.retrying', issue: id, reason: 'rate limit', inMs: 30_000, failures: 1 }),
+      ),
+      row(attempt(0, '01-a'), event(1, { type: 'issue.queued', issue: id })),
+      row(attempt(0, '01-a'), event(1, { type: 'candidate.made', issue: id, tip: oid('b'), tree: oid('c') })),
+      row(attempt(0, '01-a'), gate(1, '01-a', 'integration')),
+      row(event(1, { type: 'candidate.conflicted', issue: id, tip: oid('b'), files: ['a.ts'] })),
+      row(event(1, { type: 'lane.held', issue: id, message: 'giro/auth is checked out' })),
+      row(attempt(0, '01-a'), event(62, { type: 'issue.integrated', issue: id, commit: oid('e'), attempts: 1 })),
+      row(snapshot([facts('01-a', 'A', { state: 'needs-human', question: 'Which\ncookie?' })])),
+      row(snapshot([facts('01-a', 'A', { state: 'wontfix' })])),
+    ].map((line) => line.slice(2)),
+  ).toMatchInlineSnapshot();
+});
+
+/** A run at every step of C014: a chain a, b, c and d, of which c also needs d. */
+const chain = [
+  started(),
+  snapshot([
+    facts('01-a', 'A'),
+    facts('02-b', 'B', { wave: 2, dependsOn: [issue('01-a')] }),
+    facts('03-c', 'C', { wave: 3, dependsOn: [issue('02-b'), issue('04-d')] }),
+    facts('04-d', 'D'),
+  ]),
+];
+
+test('C014: rows and counts agree with the one status of state.ts at every step', () => {
+  const steps = [
+    ...['01-a', '04-d', '02-b', '03-c'].flatMap((id, minute) => [
+      attempt(minute, id),
+      event(minute, { type: 'issue.integrated', issue: issue(id), commit: oid('e'), attempts: 1 }),
+    ]),
+  ];
+  let state = after(chain);
+  for (const step of [null, ...steps]) {
+    if (step !== null) state = reduce(state, step);
+    agree(state);
+  }
+  expect(frame({ state: after(chain) })).toMatch(/02-b .*waits for 01-a\n/);
+  expect(frame({ state: after([...chain, ...steps.slice(0, 2)]) })).toMatch(/ready +02-b/);
+});
+
+function agree(state: RunState): void {
+  const statuses = [...state.issues.keys()].map((id) => issueStatus(state.issues, id).kind);
+  const count = (...kinds: readonly string[]): number => statuses.filter((kind) => kinds.includes(kind)).length;
+  const rows = frame({ state }).split('\n');
+  for (const [index, id] of [...state.issues.keys()].entries()) {
+    expect(rows.find((row) => row.includes(` ${id} `))).toContain(` ${statuses[index]!} `);
+  }
+  expect(listingOf(state.issues).counts).toMatchObject({
+    done: count('done'),
+    ready: count('ready'),
+    waiting: count('waiting'),
+    running: count('working', 'judging', 'between', 'retrying', 'integrating'),
+    needsHuman: count('needs-human'),
+  });
+}
+
+test('whatever the graph, counts are what issueStatus says', () => {
+  const kinds = fc.constantFrom('ready' as const, 'done' as const, 'needs-human' as const, 'wontfix' as const);
+  const graphs = fc.array(fc.tuple(kinds, fc.array(fc.nat(8), { maxLength: 3 })), { minLength: 1, maxLength: 9 });
+  fc.assert(
+    fc.property(graphs, (nodes) => {
+      const issues = nodes.map(([state, on], index) =>
+        facts(`${index}-x`, 'X', { state, dependsOn: on.filter((n) => n < index).map((n) => issue(`${n}-x`)) }),
+      );
+      const state = after([started(), snapshot(issues)]);
+      const { counts } = listingOf(state.issues);
+      const statuses = [...state.issues.keys()].map((id) => issueStatus(state.issues, id).kind);
+      expect([counts.ready, counts.waiting]).toEqual([
+        statuses.filter((kind) => kind === 'ready').length,
+        statuses.filter((kind) => kind === 'waiting').length,
+      ]);
     }),
   );
-  expect(1).toBe(1);
 });

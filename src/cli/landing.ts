@@ -1,0 +1,124 @@
+/** What moves `giro/<spec>`: landings, packets, and the Spec's own end. Each is one commit, made in the lane. */
+import { createHash } from 'node:crypto';
+import type { Emit } from '../event.js';
+import type { Verdict, Verifier } from '../gates/gate.js';
+import { dueGates } from '../gates/gate.js';
+import type { Oid } from '../issue.js';
+import { gateNotes } from '../loop/notes.js';
+import type { LaneAnswer } from '../loop/ports.js';
+import { specGates, type SpecFinish, type SpecWritten } from '../loop/spec-loop.js';
+import type { Policy } from '../policy.js';
+import { appendEscalation, appendValidation } from '../store/history.js';
+import { escalationCommit, landedCommit, specStateCommit, type BranchFacts } from '../store/integration.js';
+import type { Journal } from '../store/journal.js';
+import { codeTree } from '../store/tree.js';
+import { trailer } from '../store/trailers.js';
+import type { Git } from '../worktree/git-types.js';
+import type { Lane, Recording } from '../worktree/lane.js';
+
+/** What landings stand on. */
+export interface LandingPorts {
+  readonly facts: BranchFacts;
+  readonly lane: Lane;
+  readonly policy: Policy;
+  readonly title: string;
+  readonly verifier: Verifier;
+  readonly signal: AbortSignal;
+  readonly emit: Emit;
+}
+
+/** Takes one finished Issue through the lane. */
+export async function land(ports: LandingPorts, journal: Journal): Promise<LaneAnswer> {
+  const { emit, facts, lane, policy, signal, verifier } = ports;
+  const issue = journal.id;
+  const landing = await lane.land<Verdict>({
+    mine: () => journal.standIn(),
+    onCandidate: (tip, tree) => {
+      emit({ type: 'candidate.made', issue, tip, tree });
+    },
+    verify: (code) =>
+      verifier.verify({
+        scope: 'integration',
+        issue,
+        gates: dueGates(policy.gates, 'integration', journal.issue.gates),
+        codeTree: code,
+        attempt: journal.attempt,
+        signal,
+      }),
+    commit: (tip, code, verdict) => landedCommit(facts, { tip, code, journal, gates: gateNotes(verdict) }),
+    onHeld: (message) => {
+      emit({ type: 'lane.held', issue, message });
+    },
+  });
+  switch (landing.kind) {
+    case 'landed':
+      emit({ type: 'issue.integrated', issue, commit: landing.commit, attempts: journal.attempt });
+      return landing;
+    case 'conflict': {
+      emit({ type: 'candidate.conflicted', issue, tip: landing.tip, files: landing.files });
+      const findings = landing.files.map((file) => ({ file, message: 'conflicts with what has landed meanwhile' }));
+      return { kind: 'rejected', tip: landing.tip, gates: [], findings };
+    }
+    case 'red': {
+      const { findings } = landing.verdict;
+      emit({ type: 'candidate.rejected', issue, tip: landing.tip, findings });
+      return { kind: 'rejected', tip: landing.tip, gates: gateNotes(landing.verdict), findings };
+    }
+    case 'held':
+      emit({ type: 'lane.held', issue, message: landing.message });
+      return landing;
+    case 'stopped':
+      return landing;
+  }
+}
+
+/** Shows an escalated Issue on the integration branch. */
+export function publish(ports: Pick<LandingPorts, 'facts' | 'lane'>, journal: Journal): Promise<Recording> {
+  return ports.lane.record((tip) => escalationCommit(ports.facts, { tip, journal }));
+}
+
+/** Writes how the Spec ended. */
+export function finishSpec(ports: Omit<LandingPorts, 'verifier' | 'emit' | 'signal'>, end: SpecFinish): Promise<SpecWritten> {
+  const { facts, lane, policy } = ports;
+  const { validated } = end;
+  const at = facts.iso();
+  const passed = validated === 'pass';
+  const tell = (history: string, tip: Oid): string => {
+    if (validated === null) return history;
+    const told = appendValidation(history, { at, tip, verdict: validated, gates: end.gates });
+    return passed ? told : appendEscalation(told, { at, cause: 'validate-red', packet: validatePacket(facts.spec, ports.title) });
+  };
+  return lane.record((tip) =>
+    specStateCommit(facts, {
+      tip,
+      state: end.state,
+      checkpoint: validated === null ? 'state' : 'validated',
+      subject: passed ? `${facts.spec}: validated` : `${facts.spec}: needs a human`,
+      ...(validated === null ? {} : { append: (history: string) => tell(history, tip) }),
+      ...(passed ? { trailers: { 'Giro-Validated': `${end.code} ${gatesDigest(policy)}` } } : {}),
+    }),
+  );
+}
+
+/** Tells whether a done Spec's tip still carries the proof of these gates. */
+export async function proofHolds(git: Git, policy: Policy, tip: Oid): Promise<boolean> {
+  const commit = await git.readCommit(tip);
+  return trailer(commit.message, 'Giro-Validated') === `${await codeTree(git, commit.tree)} ${gatesDigest(policy)}`;
+}
+
+/** What a proof is bound to beside the tree: the definitions of the gates. */
+function gatesDigest(policy: Policy): string {
+  const gates = [...specGates(policy), ...dueGates(policy.gates, 'integration', [])];
+  const definitions = gates.map(({ name, run, on }) => ({ name, run, on }));
+  return createHash('sha256').update(JSON.stringify(definitions)).digest('hex').slice(0, 16);
+}
+
+function validatePacket(spec: string, title: string): readonly string[] {
+  return [
+    `asked for: ${title}`,
+    'tried: every Issue is integrated, but the Spec as a whole is red',
+    'question: which Issue is missing, or which gate is wrong?',
+    `option: add an Issue in docs/specs/${spec}/issues/ and run again`,
+    `then: giro implement ${spec}`,
+  ];
+}

@@ -1,0 +1,138 @@
+/** How a run takes a Spec up: its files onto the branch, its Issues and their records as an earlier run left them. */
+import type { Emit, IssueFacts } from '../event.js';
+import { failed, ok, type Failure, type Result } from '../failure.js';
+import type { Issue, IssueId, Oid } from '../issue.js';
+import type { Clock } from '../platform/clock.js';
+import { printable } from '../platform/text.js';
+import { buildGraph } from '../scheduler/graph.js';
+import { readFacts } from '../store/facts.js';
+import { intakeCommit, type BranchFacts } from '../store/integration.js';
+import { openJournal, type Journal } from '../store/journal.js';
+import { readSpecAt } from '../store/read.js';
+import { integrationRef } from '../store/refs.js';
+import type { OpenedGit } from '../worktree/git-types.js';
+import { saveCommit } from '../worktree/salvage.js';
+import type { Prepared } from './prepare.js';
+
+/** What opening stands on. */
+export interface OpeningPorts {
+  readonly git: OpenedGit;
+  readonly prepared: Prepared;
+  readonly facts: BranchFacts;
+  readonly clock: Clock;
+  readonly emit: Emit;
+}
+
+/** The Issues of a run. */
+export interface OpenedSpec {
+  readonly tip: Oid;
+  readonly issues: readonly Issue[];
+  readonly issueFacts: readonly IssueFacts[];
+  /** The integration branch was made by this run. */
+  readonly fresh: boolean;
+}
+
+/** Says what a person should know before anything starts, one line each. */
+export function sayNotices(ports: Pick<OpeningPorts, 'prepared' | 'emit'>, uncommitted: readonly string[]): void {
+  const { intake, parsed } = ports.prepared;
+  const { folder, ignored } = parsed.spec;
+  const say = (level: 'info' | 'warning', message: string): void => {
+    ports.emit({ type: 'run.notice', level, message: printable(message) });
+  };
+  const own = uncommitted.filter((file) => file.startsWith(`${folder}/`)).length;
+  const elsewhere = uncommitted.length - own;
+  if (own > 0) say('info', `${files(own)} of ${folder} not committed: taken as they stand in your checkout`);
+  if (elsewhere > 0) say('info', `${files(elsewhere)} elsewhere not committed: not part of the base`);
+  for (const file of ignored) say('info', `not an Issue, ignored: ${file.path} (${file.reason})`);
+  for (const path of intake.removed) say('warning', `${path} is gone from your checkout: taken out of the Spec; its branch is kept`);
+  for (const path of intake.editedAfterwards) {
+    say('warning', `${path} was edited after it was integrated: it was built from the earlier text and is not run again`);
+  }
+}
+
+/** Puts the Spec's folder onto the integration branch, when there is something to put, and reads it back from there. */
+export async function openSpec(ports: OpeningPorts): Promise<Result<OpenedSpec, Failure>> {
+  const { git, prepared, facts, emit } = ports;
+  const tip = await takeIn(ports);
+  if (!tip.ok) return tip;
+  const parsed = await readSpecAt(git, tip.value, prepared.spec);
+  if (!parsed.ok) return parsed;
+  const { spec } = parsed.value;
+  const graph = buildGraph(spec.issues);
+  const issueFacts = await readFacts(git, { spec, branches: prepared.branches, wave: (id) => graph.wave(id) });
+  const fresh = prepared.tip === null;
+  emit(
+    fresh
+      ? { type: 'spec.snapshotted', spec: prepared.spec, base: facts.base, tip: tip.value, issues: issueFacts }
+      : { type: 'run.recovered', spec: prepared.spec, tip: tip.value, issues: issueFacts },
+  );
+  return ok({ tip: tip.value, issues: spec.issues, issueFacts, fresh });
+}
+
+/** Opens the record of an Issue. A branch that is integrated, or older than the Spec's, is not continued but never lost. */
+export async function journalOf(ports: OpeningPorts, opened: OpenedSpec, request: { readonly issue: Issue; readonly tip: Oid }): Promise<Journal> {
+  const { git, prepared, clock, emit } = ports;
+  const { issue, tip } = request;
+  const journalPorts = { git, spec: prepared.spec, clock };
+  const branch = prepared.branches.get(issue.id) ?? null;
+  if (branch === null) return openJournal(journalPorts, { issue, tip, branch, fresh: opened.fresh });
+  const contained = await git.isAncestor(branch, tip);
+  if (opened.fresh && !contained) {
+    const saved = await saveCommit(git, { spec: prepared.spec, issue: issue.id }, branch);
+    const message = `an older branch of ${issue.id} was found; its work is saved as ${saved} and not continued`;
+    emit({ type: 'run.notice', level: 'warning', message, issue: issue.id });
+  }
+  return openJournal(journalPorts, { issue, tip, branch, fresh: opened.fresh || contained });
+}
+
+/** Opens the records of all unfinished Issues that have a branch. */
+export async function openJournals(ports: OpeningPorts, opened: OpenedSpec): Promise<Map<IssueId, Journal>> {
+  const journals = new Map<IssueId, Journal>();
+  for (const issue of opened.issues) {
+    if (issue.state === 'done' || issue.state === 'wontfix' || !ports.prepared.branches.has(issue.id)) continue;
+    journals.set(issue.id, await journalOf(ports, opened, { issue, tip: opened.tip }));
+  }
+  return journals;
+}
+
+/** Finds the folder whose HEAD a branch is; `null` when there is none. */
+export async function checkedOutIn(git: OpenedGit, ref: string): Promise<string | null> {
+  return (await git.user.headsOfWorktrees()).find((worktree) => worktree.ref === ref)?.path ?? null;
+}
+
+/** Says why a Spec whose branch is checked out cannot start. */
+export function checkedOutFailure(spec: string, folder: string): Failure {
+  return {
+    kind: 'environment',
+    message: `giro/${spec} is checked out in ${folder}; giro does not move a branch under you`,
+    hint: `free it with: git -C ${folder} switch --detach`,
+  };
+}
+
+async function takeIn(ports: OpeningPorts): Promise<Result<Oid, Failure>> {
+  const { git, prepared, facts, emit } = ports;
+  const { tip, intake, before } = prepared;
+  const idle = tip !== null && intake.edited.length === 0 && intake.answered.length === 0;
+  if (idle && before !== 'needs-human') return ok(tip);
+  const ref = integrationRef(prepared.spec);
+  const folder = await checkedOutIn(git, ref);
+  if (folder !== null) return failed(checkedOutFailure(prepared.spec, folder));
+  const commit = await intakeCommit(facts, {
+    parent: tip ?? facts.base,
+    read: prepared.read ?? [...intake.files].map(([path, content]) => ({ path, bytes: Buffer.from(content) })),
+    intake,
+    kind: tip === null ? 'snapshot' : 'import',
+  });
+  const moved = await git.moveRef(ref, commit, tip);
+  if (!moved.ok) {
+    const { failure } = moved;
+    const message = failure.kind === 'ref-refused' ? failure.message : `giro/${prepared.spec} moved while the run was starting`;
+    return failed({ kind: 'environment', message, hint: 'run the same command again' });
+  }
+  if (tip !== null && intake.edited.length > 0) emit({ type: 'spec.imported', spec: prepared.spec, tip: commit, files: intake.edited });
+  return ok(commit);
+}
+
+function files(count: number): string {
+  return `${String(count)} ${count === 1 ? 'file' : 'files'}`;
+}

@@ -1,0 +1,133 @@
+/** What agents and gates work with in a run: slots, worktrees, gate checkouts, the verifier, the driver. */
+import { createHash } from 'node:crypto';
+import { basename, dirname, join } from 'node:path';
+import PQueue from 'p-queue';
+import { createDriver } from '../drivers/create.js';
+import type { Driver } from '../drivers/driver.js';
+import type { Emit } from '../event.js';
+import { failed, ok, type Failure, type Result } from '../failure.js';
+import { createVerdictCache } from '../gates/cache.js';
+import type { Verifier } from '../gates/gate.js';
+import { findShell } from '../gates/shell.js';
+import { createVerifier } from '../gates/verify.js';
+import type { IssueId, Oid } from '../issue.js';
+import type { EnvironmentRequest, WorkFolders } from '../loop/ports.js';
+import type { Clock } from '../platform/clock.js';
+import { childEnvironment, type Environment } from '../platform/environment.js';
+import type { WorktreePolicy } from '../policy.js';
+import { createCheckouts } from '../worktree/checkout.js';
+import type { OpenedGit } from '../worktree/git-types.js';
+import { createSetup } from '../worktree/setup.js';
+import { createSlots, slotOffset, type Slot } from '../worktree/slots.js';
+import { createWorktrees } from '../worktree/worktrees.js';
+import { workFolders } from './folders.js';
+import { lackingIn } from './lacks.js';
+import type { Prepared } from './prepare.js';
+
+/** What the workshop is made with. */
+export interface WorkshopPorts {
+  readonly git: OpenedGit;
+  readonly prepared: Prepared;
+  readonly top: string;
+  readonly own: Readonly<Record<string, string | undefined>>;
+  readonly cacheFolder: string;
+  readonly runFolder: string;
+  readonly temporary: string;
+  /** `docs/specs/` of the user's base commit. */
+  readonly baseSpecs: Oid | null;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly emit: Emit;
+}
+
+/** The workshop of a run. */
+export interface Workshop {
+  readonly folders: WorkFolders;
+  readonly verifier: Verifier;
+  readonly driver: Driver;
+  readonly environment: (request: EnvironmentRequest) => Environment;
+  readonly logFile: (issue: IssueId, attempt: number) => string;
+  readonly envelopeFile: (issue: IssueId, attempt: number) => string;
+  close(): Promise<void>;
+}
+
+/** Makes the workshop; folders are made when they are first needed. */
+export async function openWorkshop(ports: WorkshopPorts): Promise<Result<Workshop, Failure>> {
+  const { git, prepared, top, own, runFolder, clock, signal, emit } = ports;
+  const { policy, spec } = prepared;
+  const shell = await findShell(childEnvironment(own));
+  if (!shell.ok) return failed({ kind: 'environment', message: shell.failure, hint: 'install bash' });
+  const root = join(policy.worktree.root ?? join(ports.cacheFolder, 'giro'), repositoryId(git.commonDir), spec);
+  const slots = createSlots({ temporary: ports.temporary, offset: slotOffset(git.commonDir, spec) });
+  const notice = (message: string, issue?: IssueId): void => {
+    emit({ type: 'run.notice', level: 'warning', message, ...(issue === undefined ? {} : { issue }) });
+  };
+  const setup = createSetup({
+    git,
+    policy: policy.worktree,
+    userTop: top,
+    shell: shell.value,
+    environment: (slot) => ({ ...childEnvironment(own), CI: 'true', ...slotEnvironment(slot), GIRO_SPEC: spec }),
+    logFolder: join(runFolder, 'setup'),
+    graceMs: policy.limits.graceMs,
+    signal,
+    clock,
+    notice,
+  });
+  const common = { git, policy: policy.worktree, slots, setup, notice };
+  const worktrees = createWorktrees({ ...common, spec, root, clock });
+  const checkouts = createCheckouts({ ...common, root: join(root, 'gates'), baseSpecs: ports.baseSpecs, limit: policy.limits.gates });
+  const gateLimit = new PQueue({ concurrency: policy.limits.gates });
+  const verifier = createVerifier({
+    withCheckout: checkouts.withCheckout,
+    cache: createVerdictCache(join(git.commonDir, 'giro', 'verdicts')),
+    slots: (run) => gateLimit.add(run),
+    emit,
+    clock,
+    environment: (_slot, gate) => ({ ...childEnvironment(own, gate.env), GIRO_SPEC: spec }),
+    logFolder: join(runFolder, 'gates'),
+    graceMs: policy.limits.graceMs,
+    toolFingerprint: fingerprint(policy.worktree, own),
+    lacks: (checkout) => lackingIn(checkout, top),
+  });
+  const definition = policy.drivers.byName.get(policy.roles.worker);
+  if (definition === undefined) throw new Error(`no such driver: ${policy.roles.worker}`);
+  return ok({
+    folders: workFolders(git, worktrees),
+    verifier,
+    driver: createDriver(definition, { clock, repository: top, own }),
+    environment: ({ issue, attempt, folder, envelopeFile }) => ({
+      ...childEnvironment(own, definition.env),
+      GIRO_ROLE: 'worker',
+      GIRO_SPEC: spec,
+      GIRO_ISSUE: issue,
+      GIRO_ATTEMPT: String(attempt),
+      GIRO_ENVELOPE: envelopeFile,
+      ...slotEnvironment(folder.slot),
+    }),
+    logFile: (issue, attempt) => join(runFolder, 'agents', `${issue}.${String(attempt)}.log`),
+    envelopeFile: (issue, attempt) => join(runFolder, 'agents', `${issue}.${String(attempt)}.envelope.json`),
+    async close() {
+      await worktrees.close();
+      await checkouts.close();
+      await slots.close();
+    },
+  });
+}
+
+function slotEnvironment(slot: Slot): Environment {
+  return { GIRO_SLOT: String(slot.number), GIRO_PORT_BASE: String(slot.portBase), TMPDIR: slot.temporary };
+}
+
+function repositoryId(commonDir: string): string {
+  const name = basename(commonDir) === '.git' ? basename(dirname(commonDir)) : basename(commonDir);
+  const safe = name.toLowerCase().replace(/[^a-z0-9]+/g, '-').slice(0, 40);
+  return `${safe}-${createHash('sha256').update(commonDir).digest('hex').slice(0, 8)}`;
+}
+
+/** What a gate's pass depends on beside the tree and the gate: how its checkout is made, and where tools are looked up. */
+function fingerprint(policy: WorktreePolicy, own: Readonly<Record<string, string | undefined>>): string {
+  const { setup, inputs, copy, link } = policy;
+  const tools = [process.version, process.platform, process.arch, own['PATH'] ?? ''];
+  return createHash('sha256').update(JSON.stringify([setup ?? '', inputs, copy, link, tools])).digest('hex');
+}

@@ -1,0 +1,351 @@
+/**
+ * One folder for agents: filled for an Issue, taken back, and saved before anything in it is overwritten. Who gets which
+ * folder is decided in `worktrees.ts`.
+ */
+import { randomBytes } from 'node:crypto';
+import { basename, dirname, join } from 'node:path';
+import { failed, ok, type Result } from '../failure.js';
+import type { Finding, IssueId, Oid, SpecSlug } from '../issue.js';
+import type { Clock } from '../platform/clock.js';
+import { kindOf, makeFolder, removeTree, rename } from '../platform/files.js';
+import { giveIndex, hasOwnLink, headOf, resetAdmin, writeLink } from './admin.js';
+import { readFacts, writeFacts } from './facts.js';
+import { GitError, type Git, type LinkedWorktree } from './git.js';
+import { inspectTree, refusedRepositories, surveyFindings, surveyFolder } from './guard.js';
+import { holdsOnly, isKnownTree } from './known.js';
+import { saveCommit } from './salvage.js';
+import { ignorePattern, madeBySetup, type Setup, type SetupFailure } from './setup.js';
+import type { Slot, Slots } from './slots.js';
+import { writeThrowawayRepository } from './throwaway.js';
+import { readTraces, stashEntries, type Stray } from './traces.js';
+
+/** Content that the files do not have, saved. */
+export interface SavedStray extends Stray {
+  /** Where it is kept. */
+  readonly ref: string;
+}
+
+/** What an agent left. */
+export interface TakenBack {
+  /** Everything that is not ignored; `null` when something in it cannot or must not be added. */
+  readonly tree: Oid | null;
+  /** What is wrong with the folder itself; never empty when there is no tree. */
+  readonly refused: readonly Finding[];
+  /** Subjects of commits it made that its HEAD contains, oldest first. */
+  readonly subjects: readonly string[];
+  readonly elsewhere: readonly SavedStray[];
+}
+
+/** What a folder is wanted for. */
+export interface Order {
+  readonly issue: IssueId;
+  readonly commit: Oid;
+  /** The tree to show; not always the commit's own. */
+  readonly files: Oid;
+}
+
+/** What a folder needs of the world. */
+export interface PlacePorts {
+  readonly git: Git;
+  readonly spec: SpecSlug;
+  readonly slots: Slots;
+  readonly setup: Setup;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly notice: (message: string, issue?: IssueId) => void;
+}
+
+/** Where a folder is, and who has it. */
+export interface PlaceOrigin {
+  readonly folder: string;
+  readonly adminDir: string;
+  readonly slot: Slot;
+  readonly issue: IssueId;
+}
+
+/** Gives the reason of a worktree's lock, by which `git worktree list` shows who has it, and a later run finds it. */
+export function lockReason(spec: SpecSlug, issue: IssueId): string {
+  return `giro ${spec} ${issue}`;
+}
+
+/** Engine storage of a folder, beside it so that it is there for the next run. */
+function storeOf(folder: string): string {
+  return join(dirname(folder), 'store', basename(folder));
+}
+
+/** One folder for agents. */
+export class Place {
+  readonly folder: string;
+  readonly slot: Slot;
+  issue: IssueId;
+  standing: 'held' | 'left' | 'released' = 'held';
+  readonly #ports: PlacePorts;
+  readonly #adminDir: string;
+  readonly #store: string;
+  readonly #index: string;
+  readonly #stamp: string;
+  readonly #facts: string;
+  #commit: Oid | null = null;
+  /** The tree an agent was shown; what is new is new against it. */
+  #shown: Oid | null = null;
+  /** Trees whose content is safe without this folder. */
+  #known: readonly Oid[] = [];
+  /** False: the folder is being filled, or was when giro was interrupted. */
+  #filled = false;
+  /** True: what an agent did with git here was read and saved. */
+  #traced = true;
+  #stashes: readonly string[] = [];
+  #made: readonly string[] = [];
+
+  private constructor(ports: PlacePorts, origin: PlaceOrigin) {
+    this.#ports = ports;
+    this.folder = origin.folder;
+    this.slot = origin.slot;
+    this.issue = origin.issue;
+    this.#adminDir = origin.adminDir;
+    this.#store = storeOf(origin.folder);
+    this.#index = join(this.#store, 'index');
+    this.#stamp = join(this.#store, 'setup.json');
+    this.#facts = join(this.#store, 'facts.json');
+  }
+
+  /** Of a folder that was just registered and is empty. */
+  static async create(ports: PlacePorts, origin: PlaceOrigin): Promise<Place> {
+    const place = new Place(ports, origin);
+    await removeTree(place.#store);
+    await makeFolder(place.#store);
+    return place;
+  }
+
+  /** Of a folder that an earlier run left. */
+  static async adopt(ports: PlacePorts, origin: PlaceOrigin, { head }: LinkedWorktree): Promise<Place> {
+    const place = new Place(ports, origin);
+    const facts = await readFacts(place.#facts);
+    // An index survives a kill, but nobody vouches for it: every file is read again.
+    await removeTree(place.#index);
+    place.standing = 'left';
+    place.#commit = facts?.commit ?? head;
+    place.#shown = facts?.shown ?? null;
+    place.#known = facts?.known ?? [];
+    place.#filled = facts?.filled ?? true;
+    place.#traced = false;
+    place.#stashes = facts?.stashes ?? (await stashEntries(ports.git.commonDir));
+    place.#made = await madeBySetup(place.#stamp);
+    return place;
+  }
+
+  get commit(): Oid | null {
+    return this.#commit;
+  }
+
+  /** Removes what an earlier Issue left beside its files, but not what is kept. */
+  clean(keep: readonly string[]): Promise<void> {
+    return this.#ports.git.cleanFolder(this.folder, this.#index, keep);
+  }
+
+  /**
+   * Makes the folder show the files, on the commit, with nothing else in it that giro did not bring. Whatever is in it must
+   * have been rescued. `pristine`: nothing in it is an agent's.
+   */
+  async fill(order: Order, pristine: boolean): Promise<Result<void, SetupFailure>> {
+    const { git, spec } = this.#ports;
+    const { folder } = this;
+    const adminDir = this.#adminDir;
+    const own = (await git.readCommit(order.commit)).tree;
+    this.#commit = order.commit;
+    this.#shown = order.files;
+    this.#known = [...this.#known, order.files, own];
+    await this.#note(false);
+    await resetAdmin({ folder, adminDir, reason: lockReason(spec, order.issue) }, order.commit);
+    if (own !== order.files) {
+      // Shown is a merge in progress: to git in the folder it is a change on top of the commit.
+      await git.checkOut(folder, this.#index, own);
+      await giveIndex(this.#index, adminDir);
+    }
+    await git.checkOut(folder, this.#index, order.files);
+    const ready = await this.#setUp(order.files, pristine);
+    if (!ready.ok) return ready;
+    if (own === order.files) await giveIndex(this.#index, adminDir);
+    if (!(await hasOwnLink(folder, adminDir))) await writeLink(folder, adminDir);
+    const head = await headOf(adminDir, git);
+    if (head !== order.commit) throw new Error(`the worktree ${folder} is on ${String(head)}, not on ${order.commit}`);
+    this.#stashes = await stashEntries(git.commonDir);
+    this.#known = [order.files, own];
+    this.#traced = false;
+    await this.#note(true);
+    return ok(undefined);
+  }
+
+  async #setUp(tree: Oid, pristine: boolean): Promise<Result<void, SetupFailure>> {
+    const { git, setup, slots } = this.#ports;
+    const { folder, slot } = this;
+    const index = this.#index;
+    await slots.renew(slot);
+    const isolate = (): Promise<void> => writeThrowawayRepository(git, { folder, tree, index, exclude: [] });
+    const done = await setup({ folder, tree, slot, stamp: this.#stamp, name: basename(folder), pristine, isolate });
+    this.#made = done.ok ? done.value.made : await madeBySetup(this.#stamp);
+    if (!done.ok) return done;
+    if (!done.value.ran) return ok(undefined);
+    await removeTree(join(folder, '.git'));
+    const changed = await git.changedFiles(folder, index);
+    if (changed.length > 0) {
+      this.say(`[worktree] setup rewrites tracked files, which were put back: ${changed.slice(0, 5).join(', ')}`);
+      await git.checkOut(folder, index, tree);
+    }
+    return ok(undefined);
+  }
+
+  /** Takes what an agent left, and saves what it left elsewhere. */
+  async takeBack(): Promise<TakenBack> {
+    if ((await kindOf(this.folder)) !== 'folder') {
+      const traces = await this.#traces(null);
+      return { tree: null, refused: [{ message: 'the folder of the work is gone' }], ...traces };
+    }
+    const survey = await surveyFolder(this.folder, new Set(this.#made));
+    const wrong = surveyFindings(await this.#refused(survey.repositories), survey.unreadable);
+    const snapshot = wrong.length > 0 ? failed(wrong) : await this.#snapshot();
+    const tree = snapshot.ok ? snapshot.value : null;
+    if (tree !== null) this.#known = [...this.#known, tree];
+    const refused = [...(await this.#linkFindings()), ...(snapshot.ok ? [] : snapshot.failure)];
+    return { tree, refused, ...(await this.#traces(tree)) };
+  }
+
+  async #linkFindings(): Promise<readonly Finding[]> {
+    if (await hasOwnLink(this.folder, this.#adminDir)) return [];
+    const message = 'the .git of the folder was changed or removed; only the files beside it were taken';
+    return [{ file: '.git', message }];
+  }
+
+  async #snapshot(): Promise<Result<Oid, readonly Finding[]>> {
+    const { git } = this.#ports;
+    try {
+      const tree = await git.snapshotFolder(this.folder, this.#index, this.#made.map(ignorePattern));
+      const findings = await inspectTree(git, this.#shown ?? git.emptyTree, tree);
+      if (findings.length === 0) return ok(tree);
+      // Nothing that was refused may be in the index when git looks at the folder the next time.
+      await removeTree(this.#index);
+      return failed(findings);
+    } catch (error) {
+      if (!(error instanceof GitError)) throw error;
+      return failed([{ message: 'git cannot add its files', detail: error.stderr.trim() }]);
+    }
+  }
+
+  /** Saves everything in the folder that is not known to be safe, so that it may be overwritten. */
+  async rescue(order: Order | null): Promise<void> {
+    if ((await kindOf(this.folder)) !== 'folder') {
+      await this.#replaceFolder();
+      await this.#saveTraces(null);
+      return;
+    }
+    await this.#clearGit();
+    const { git } = this.#ports;
+    const tree = await git.snapshotFolder(this.folder, this.#index, this.#made.map(ignorePattern));
+    if (!(await this.#isSafe(tree, order))) await this.#saveFiles(tree);
+    this.#known = [...this.#known, tree];
+    await this.#saveTraces(tree);
+  }
+
+  async #isSafe(tree: Oid, order: Order | null): Promise<boolean> {
+    const { git } = this.#ports;
+    const ordered = order === null ? [] : [order.files, (await git.readCommit(order.commit)).tree];
+    const known = [...this.#known, ...ordered];
+    return (await isKnownTree(git, tree, known)) || (!this.#filled && (await holdsOnly(git, tree, known)));
+  }
+
+  async #saveFiles(tree: Oid): Promise<void> {
+    const { git, clock } = this.#ports;
+    const message = `giro: files found in the worktree of ${this.issue}`;
+    const parents = this.#commit === null ? [] : [this.#commit];
+    const commit = await git.writeCommit({ tree, parents, message, at: clock.now() });
+    this.say(`files in its worktree that no commit has are kept as ${await this.#save(commit)}`);
+  }
+
+  /** Moves repositories that an agent made out of the folder: cleaning would remove them, and git must not look at them. */
+  async #clearGit(): Promise<void> {
+    const top = join(this.folder, '.git');
+    if ((await kindOf(top)) !== null && !(await hasOwnLink(this.folder, this.#adminDir))) {
+      // While the folder was being filled it was the throw-away one of the set-up.
+      if (this.#filled) await this.#setAside('.git');
+      else await removeTree(top);
+    }
+    const { repositories } = await surveyFolder(this.folder, new Set(this.#made));
+    for (const path of await this.#refused(repositories)) await this.#setAside(path);
+  }
+
+  async #setAside(path: string): Promise<void> {
+    const unique = `${this.issue}-${randomBytes(4).toString('hex')}`;
+    const target = join(dirname(this.folder), 'aside', unique, path);
+    await makeFolder(dirname(target));
+    await rename(join(this.folder, path), target);
+    this.say(`${path} in its worktree is a repository of its own; it was moved to ${target}`);
+  }
+
+  /** The folder was removed, or something else is there now: an empty one takes its place. */
+  async #replaceFolder(): Promise<void> {
+    if ((await kindOf(this.folder)) !== null) {
+      const aside = `${this.folder}-${randomBytes(4).toString('hex')}`;
+      await rename(this.folder, aside);
+      this.say(`its worktree was replaced by something else, which is now ${aside}`);
+    }
+    await removeTree(this.#index);
+    await removeTree(this.#stamp);
+    await makeFolder(this.folder);
+    this.#made = [];
+  }
+
+  #refused(repositories: readonly string[]): Promise<readonly string[]> {
+    const { git } = this.#ports;
+    const scratch = join(this.#store, 'stand-in');
+    const shown = this.#shown ?? git.emptyTree;
+    return refusedRepositories(repositories, { git, folder: this.folder, shown, scratch });
+  }
+
+  async #traces(tree: Oid | null): Promise<Pick<TakenBack, 'subjects' | 'elsewhere'>> {
+    if (this.#commit === null || this.#traced) return { subjects: [], elsewhere: [] };
+    const traces = await readTraces({
+      git: this.#ports.git,
+      adminDir: this.#adminDir,
+      base: this.#commit,
+      taken: tree,
+      stashes: new Set(this.#stashes),
+    });
+    const elsewhere: SavedStray[] = [];
+    for (const stray of traces.elsewhere) elsewhere.push({ ...stray, ref: await this.#save(stray.oid) });
+    if (traces.undone !== null) {
+      this.say(`its last commit holds what its files do not; it is kept as ${await this.#save(traces.undone)}`);
+    }
+    this.#traced = true;
+    return { subjects: traces.subjects, elsewhere };
+  }
+
+  async #saveTraces(tree: Oid | null): Promise<void> {
+    for (const { subject, ref } of (await this.#traces(tree)).elsewhere) {
+      this.say(`work in its worktree that its files do not have (${subject}) is kept as ${ref}`);
+    }
+  }
+
+  /** Removes folder, registration and notes; everything in it must have been rescued. */
+  async remove(): Promise<void> {
+    const { git, slots } = this.#ports;
+    const removed = await git.removeWorktree(this.folder, this.#adminDir);
+    if (!removed.ok && removed.failure.kind === 'environment') this.say(removed.failure.message);
+    await removeTree(this.#store);
+    slots.free(this.slot);
+  }
+
+  /** Tells the person something about the Issue's folder. */
+  say(message: string): void {
+    this.#ports.notice(`${this.issue}: ${message}`, this.issue);
+  }
+
+  #save(oid: Oid): Promise<string> {
+    return saveCommit(this.#ports.git, { spec: this.#ports.spec, issue: this.issue }, oid);
+  }
+
+  async #note(filled: boolean): Promise<void> {
+    this.#filled = filled;
+    if (this.#commit === null || this.#shown === null) return;
+    const facts = { commit: this.#commit, shown: this.#shown, known: this.#known, filled, stashes: this.#stashes };
+    await writeFacts(this.#facts, facts);
+  }
+}

@@ -1,0 +1,63 @@
+import { describe, expect, test } from 'vitest';
+import { dueGates, isPassed, type GateVerdict } from '../../src/gates/gate.js';
+import { gate } from './bench.js';
+
+const green: GateVerdict = {
+  gate: 'test',
+  verdict: 'pass',
+  cause: null,
+  cached: false,
+  ended: { kind: 'exited', code: 0 },
+  durationMs: 5,
+  findings: [],
+  log: 'test.log',
+};
+
+describe('passed', () => {
+  test('is what exited with 0, and a pass that was paid for before', () => {
+    expect(isPassed({ gates: [green] })).toBe(true);
+    expect(isPassed({ gates: [green, { ...green, cached: true, ended: null, log: null }] })).toBe(true);
+  });
+
+  const shapes: Readonly<Record<string, readonly GateVerdict[]>> = {
+    'no gate at all': [],
+    'a fail among passes': [green, { ...green, verdict: 'fail', cause: 'failed' }, green],
+    'a fail without a cause': [{ ...green, verdict: 'fail' }],
+    'a pass with a cause': [{ ...green, cause: 'errored' }],
+    'a pass with a finding': [{ ...green, findings: [{ message: 'but' }] }],
+    'a pass of which no process is known': [{ ...green, ended: null }],
+    'a pass that exited with 1': [{ ...green, ended: { kind: 'exited', code: 1 } }],
+    'a pass that was killed': [{ ...green, ended: { kind: 'signalled', signal: 'SIGKILL' } }],
+    'a pass that timed out': [{ ...green, ended: { kind: 'timed-out', limitMs: 1 } }],
+    'a pass that was ended': [{ ...green, ended: { kind: 'stalled', reason: 'output limit' } }],
+    'a pass that was stopped': [{ ...green, ended: { kind: 'cancelled', reason: 'stop' } }],
+    'a pass that could not start': [{ ...green, ended: { kind: 'could-not-start', reason: 'no bash' } }],
+    'a cached pass that ran': [{ ...green, cached: true }],
+    'a cached fail': [{ ...green, verdict: 'fail', cause: 'failed', cached: true, ended: null }],
+  };
+  for (const [name, gates] of Object.entries(shapes)) {
+    test(`is not ${name}`, () => {
+      expect(isPassed({ gates })).toBe(false);
+    });
+  }
+});
+
+describe('due', () => {
+  const gates = [
+    gate('quick', 'true', { on: ['issue'] }),
+    gate('slow', 'true', { on: ['integration', 'spec'] }),
+    gate('review', 'true', { on: [] }),
+  ];
+  const names = (scope: 'issue' | 'integration' | 'spec', named: readonly string[]): readonly string[] =>
+    dueGates(gates, scope, named).map(({ name }) => name);
+
+  test('are the gates of the scope and those named, in the order of giro.toml, each once', () => {
+    expect(names('issue', [])).toEqual(['quick']);
+    expect(names('integration', [])).toEqual(['slow']);
+    expect(names('issue', ['review', 'slow', 'quick'])).toEqual(['quick', 'slow', 'review']);
+  });
+
+  test('naming a gate that does not exist is never passed over', () => {
+    expect(() => names('issue', ['reviev'])).toThrow('no such gate: "reviev"');
+  });
+});

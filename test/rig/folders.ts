@@ -1,0 +1,105 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { parseIssueId, parseSpecSlug, type IssueId, type SpecSlug } from '../../src/issue.js';
+import { systemClock } from '../../src/platform/clock.js';
+import type { WorktreePolicy } from '../../src/policy.js';
+import { createCheckouts, type Checkouts } from '../../src/worktree/checkout.js';
+import { openGit, type OpenedGit } from '../../src/worktree/git.js';
+import { createSetup, type Setup, type SetupPorts } from '../../src/worktree/setup.js';
+import { createSlots, type Slots } from '../../src/worktree/slots.js';
+import { createWorktrees, type Worktrees } from '../../src/worktree/worktrees.js';
+import { onTestFinished } from 'vitest';
+import type { TestRepository } from './repository.js';
+
+const exec = promisify(execFile);
+
+/** Everything that makes folders in one test, on a real repository. */
+export interface FolderRig {
+  readonly git: OpenedGit;
+  readonly root: string;
+  readonly slots: Slots;
+  readonly setup: Setup;
+  readonly worktrees: Worktrees;
+  readonly checkouts: Checkouts;
+  readonly notices: string[];
+}
+
+/** The policy of a repository without `[worktree]`. */
+export const plainPolicy: WorktreePolicy = {
+  git: 'linked',
+  setupTimeoutMs: 20_000,
+  inputs: [],
+  keep: ['node_modules'],
+  copy: [],
+  link: [],
+};
+
+let runs = 0;
+
+/** Starts what one run has; call it again for the next run on the same repository. */
+export async function startRun(
+  repository: TestRepository,
+  change: {
+    readonly policy?: Partial<WorktreePolicy>;
+    readonly root?: string;
+    readonly folder?: string;
+    readonly limit?: number;
+    readonly setup?: Partial<SetupPorts>;
+    readonly spec?: SpecSlug;
+  } = {},
+): Promise<FolderRig> {
+  const run = join(repository.folder, `run-${String(++runs)}`);
+  const opened = await openGit({ folder: change.folder ?? repository.path, own: repository.own, runFolder: run });
+  if (!opened.ok) throw new Error(JSON.stringify(opened.failure));
+  const git = opened.value;
+  const root = change.root ?? join(repository.folder, 'cache', 'auth');
+  const policy = { ...plainPolicy, ...change.policy };
+  const notices: string[] = [];
+  const notice = (message: string): void => void notices.push(message);
+  const slots = createSlots({ temporary: join(run, 't'), offset: 0 });
+  const setup = createSetup({
+    git,
+    policy,
+    userTop: git.user.topLevel,
+    shell: ['bash', '--noprofile', '--norc', '-o', 'pipefail', '-c'],
+    environment: () => ({ PATH: process.env['PATH'] ?? '/usr/bin:/bin', HOME: repository.home }),
+    logFolder: join(run, 'logs'),
+    graceMs: 500,
+    signal: new AbortController().signal,
+    clock: systemClock,
+    notice,
+    ...change.setup,
+  });
+  const shared = { git, policy, root, slots, setup, notice };
+  const worktrees = createWorktrees({ ...shared, spec: change.spec ?? specSlug('auth'), clock: systemClock });
+  const limit = change.limit ?? 2;
+  const checkouts = createCheckouts({ ...shared, baseSpecs: null, limit });
+  onTestFinished(() => git.close());
+  return { git, root, slots, setup, worktrees, checkouts, notices };
+}
+
+/** A Spec's name in a test. */
+export function specSlug(text: string): SpecSlug {
+  const slug = parseSpecSlug(text);
+  if (slug === undefined) throw new Error(text);
+  return slug;
+}
+
+/** An Issue's name in a test. */
+export function issueId(text: string): IssueId {
+  const id = parseIssueId(text);
+  if (id === undefined) throw new Error(text);
+  return id;
+}
+
+/** Runs plain git as an agent or a gate would, in its folder. */
+export async function agentGit(folder: string, ...args: readonly string[]): Promise<string> {
+  const names = ['AUTHOR', 'COMMITTER'].flatMap((role) => [
+    [`GIT_${role}_NAME`, 'Agent'],
+    [`GIT_${role}_EMAIL`, 'agent@localhost'],
+  ]);
+  const env = { PATH: '/usr/bin:/bin', HOME: '/nonexistent', GIT_CONFIG_NOSYSTEM: '1', ...Object.fromEntries(names) };
+  const { stdout } = await exec('git', [...args], { cwd: folder, env, timeout: 20_000 });
+  return stdout.trimEnd();
+}

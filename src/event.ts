@@ -146,6 +146,8 @@ export type EventBody =
       readonly tip: Oid | null;
       readonly done: number;
       readonly total: number;
+      /** How many git processes the run started. */
+      readonly gitProcesses: number;
       /** Last lines for a person: what is proved, what is asked, what to type next. */
       readonly lines: readonly string[];
     };

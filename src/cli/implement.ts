@@ -204,7 +204,7 @@ function alreadyProved(
   }
   const { prepared, run } = opened;
   const total = prepared.parsed.spec.issues.length;
-  const body: EventBody = { type: 'run.finished', spec: prepared.spec, exit: 0, reason: 'proof', tip: prepared.tip, done: total, total, lines };
+  const body: EventBody = { type: 'run.finished', spec: prepared.spec, exit: 0, reason: 'proof', tip: prepared.tip, done: total, total, gitProcesses: opened.git.processes(), lines };
   write(terminal, `${ndjsonOf({ v: 1, at: systemClock.iso(), run, ...body })}\n`);
   return { exit: exitCodes.proof };
 }
@@ -296,16 +296,17 @@ async function finish(opened: Opened, ended: EngineEnd, running: Running): Promi
     stopped: by,
     bringIn: ended.end.kind === 'proof' ? await bringIn(git, prepared.spec, ended.tip) : [],
   });
-  feed.emit(finishedEvent(prepared.spec, ended, ending));
+  feed.emit(finishedEvent(git, prepared.spec, { ended, ending }));
   await view.close();
   if (kind === 'board') write(terminal, `${ending.lines.join('\n')}\n`);
   return by === null ? { exit: ending.exit } : { signal: by };
 }
 
-function finishedEvent(spec: SpecSlug, ended: EngineEnd, ending: Ending): EventBody {
+function finishedEvent(git: OpenedGit, spec: SpecSlug, parts: { readonly ended: EngineEnd; readonly ending: Ending }): EventBody {
+  const { ended, ending } = parts;
   const done = [...ended.states.values()].filter((state) => state === 'done').length;
   const reason = ending.exit === exitCodes.proof ? 'proof' : ended.end.kind === 'stopped' ? 'stopped' : 'needs-human';
-  return { type: 'run.finished', spec, exit: ending.exit, reason, tip: ended.tip, done, total: ended.states.size, lines: ending.lines };
+  return { type: 'run.finished', spec, exit: ending.exit, reason, tip: ended.tip, done, total: ended.states.size, gitProcesses: git.processes(), lines: ending.lines };
 }
 
 /** Numbers and times the events of a run, folds them, and hands them on. */

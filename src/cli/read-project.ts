@@ -24,7 +24,8 @@ export interface Repository {
 }
 
 /** Finds the repository whose checkout holds `folder`. */
-export async function openRepository(folder: string, own: Own): Promise<Result<Repository, EnvironmentFailure>> {
+export async function openRepository(start: string, own: Own): Promise<Result<Repository, EnvironmentFailure>> {
+  const folder = path.resolve(start);
   const env = { ...childEnvironment(own), LC_ALL: 'C', GIT_OPTIONAL_LOCKS: '0', GIT_TERMINAL_PROMPT: '0' };
   const git = (cwd: string, ...args: readonly string[]) =>
     runPlumbing({ file: 'git', args, env, cwd, maxBytes: 64 * 1024 });

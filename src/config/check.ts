@@ -1,6 +1,6 @@
 /** Checks values of giro.toml with zod, and says what is wrong in the words of the file. */
 import { z } from 'zod';
-import { durationExamples, parseDuration } from './duration.js';
+import { durationExamples, parseDuration } from '../platform/duration.js';
 import { quote, suggest } from './diagnostic.js';
 import { outsideReason } from './fields.js';
 import { nearest } from './nearest.js';

@@ -2,7 +2,7 @@
 import type { Diagnostic } from '../failure.js';
 import { issueNumber, type IssueId } from '../issue.js';
 import { quote, type Place } from './diagnostic.js';
-import { describe, fieldOf, placeOf, reportValue, type FieldReader, type Reference } from './fields.js';
+import { describe, type FieldReader, type Reference } from './fields.js';
 import type { Value } from './frontmatter.js';
 import { nearest } from './nearest.js';
 
@@ -10,7 +10,7 @@ const shapes = 'write one id or a list of ids: depends-on: [01, 02-store]';
 
 /** Reads the entries as typed: never numbers, never octal, never dates. */
 export function readDependencies(reader: FieldReader): readonly Reference[] {
-  const value = fieldOf(reader, 'depends-on')?.value;
+  const value = reader.field('depends-on')?.value;
   if (value === undefined || value.kind === 'null') return [];
   return (value.kind === 'list' ? value.items : [value]).flatMap((entry) => readEntry(reader, entry));
 }
@@ -20,20 +20,20 @@ function readEntry(reader: FieldReader, entry: Value): readonly Reference[] {
     const what =
       entry.kind === 'list' ? 'a list inside the list' : entry.kind === 'null' ? 'an empty entry' : describe(entry);
     const shown = entry.end > entry.start ? `: ${quote(reader.source.text.slice(entry.start, entry.end))}` : '';
-    reportValue(reader, entry, `\`depends-on\` holds ${what}, not an id${shown}`, shapes);
+    reader.reportValue(entry, `\`depends-on\` holds ${what}, not an id${shown}`, shapes);
     return [];
   }
   if (entry.text.trim() === '') {
-    reportValue(reader, entry, '`depends-on` holds an empty text, not an id', shapes);
+    reader.reportValue(entry, '`depends-on` holds an empty text, not an id', shapes);
     return [];
   }
   if (/[,;\s]/.test(entry.text.trim())) {
     const ids = entry.text.split(/[,;\s]+/).filter((id) => id !== '');
     const hint = `write a list: depends-on: [${ids.join(', ')}]`;
-    reportValue(reader, entry, `\`depends-on\` holds several ids in one text: ${quote(entry.text)}`, hint);
+    reader.reportValue(entry, `\`depends-on\` holds several ids in one text: ${quote(entry.text)}`, hint);
     return [];
   }
-  return [{ text: entry.text.trim(), place: placeOf(reader, entry) }];
+  return [{ text: entry.text.trim(), place: reader.placeOf(entry) }];
 }
 
 /** Resolved ids with the place of the entry that names each. */

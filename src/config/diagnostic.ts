@@ -1,5 +1,6 @@
 /** Mistakes in files, as a person reads them: place, line, underline and what to do. */
 import type { Diagnostic } from '../failure.js';
+import { printable } from '../platform/text.js';
 import { nearest } from './nearest.js';
 
 /** A file's text with the name a person knows it by. */
@@ -52,15 +53,6 @@ export function suggest(name: string, allowed: readonly string[], what: string):
   const [best] = nearest(name, allowed);
   const list = allowed.length === 0 ? '' : `${what}: ${allowed.join(', ')}`;
   return best === undefined ? list : `did you mean \`${best}\`? ${list}`;
-}
-
-/** Escapes everything that is not plainly visible, so that text from files cannot steer a terminal. */
-export function printable(text: string): string {
-  return text.replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, (char) => {
-    const code = char.codePointAt(0) ?? 0;
-    const short: Readonly<Record<number, string>> = { 9: '\\t', 10: '\\n', 13: '\\r' };
-    return short[code] ?? `\\u{${code.toString(16)}}`;
-  });
 }
 
 /** Shows text of a file inside a message: quoted, on one line, cut when long. */

@@ -1,5 +1,5 @@
 /** Reads single frontmatter values into what they must be; every mistake becomes a Diagnostic with its place. */
-import type { Diagnostic } from '../failure.js';
+import { unreachable, type Diagnostic } from '../failure.js';
 import { placeIn, quote, suggest, type Place, type SourceText } from './diagnostic.js';
 import type { Field, Value } from './frontmatter.js';
 
@@ -9,94 +9,101 @@ export interface Reference {
   readonly place: Place;
 }
 
-/** The frontmatter of one file while it is being read. */
-export interface FieldReader {
+/** The frontmatter of one file while it is being read, and what is wrong with it so far. */
+export class FieldReader {
   readonly source: SourceText;
   readonly fields: readonly Field[];
   readonly problems: Diagnostic[];
-}
 
-/** Finds a key's field. */
-export function fieldOf(reader: FieldReader, key: string): Field | undefined {
-  return reader.fields.find((field) => field.key === key);
-}
+  constructor(source: SourceText, fields: readonly Field[], problems: readonly Diagnostic[]) {
+    this.source = source;
+    this.fields = fields;
+    this.problems = [...problems];
+  }
 
-/** Reports a mistake in a value. */
-export function reportValue(reader: FieldReader, value: Value, message: string, hint?: string): void {
-  reader.problems.push({ ...placeOf(reader, value), message, ...(hint === undefined ? {} : { hint }) });
-}
+  /** Finds a key's field. */
+  field(key: string): Field | undefined {
+    return this.fields.find((field) => field.key === key);
+  }
 
-/** Reports a mistake in a key. */
-export function reportKey(reader: FieldReader, field: Field, message: string, hint?: string): void {
-  const place = placeIn(reader.source, field.keyStart, field.keyEnd - field.keyStart);
-  reader.problems.push({ ...place, message, ...(hint === undefined ? {} : { hint }) });
-}
+  /** Finds the place of a value. */
+  placeOf(value: Value): Place {
+    return placeIn(this.source, value.start, Math.max(1, value.end - value.start));
+  }
 
-/** Finds the place of a value; of its key's line when there is nothing to underline. */
-export function placeOf(reader: FieldReader, value: Value): Place {
-  return placeIn(reader.source, value.start, Math.max(1, value.end - value.start));
+  /** Reports a mistake in a value. */
+  reportValue(value: Value, message: string, hint: string): void {
+    this.problems.push({ ...this.placeOf(value), message, hint });
+  }
+
+  /** Reports a mistake in a key. */
+  reportKey(field: Field, message: string, hint: string): void {
+    const place = placeIn(this.source, field.keyStart, field.keyEnd - field.keyStart);
+    this.problems.push({ ...place, message, hint });
+  }
+
+  /** Reports a mistake in a field's value; an empty one has nothing to underline, then its key is meant. */
+  reportField(field: Field, message: string, hint: string): void {
+    if (field.value.end > field.value.start) this.reportValue(field.value, message, hint);
+    else this.reportKey(field, message, hint);
+  }
 }
 
 /** Reports keys that are not allowed, with the nearest that is. */
 export function checkKeys(reader: FieldReader, allowed: readonly string[]): void {
   for (const field of reader.fields) {
     if (allowed.includes(field.key)) continue;
-    reportKey(reader, field, `unknown key ${quote(field.key)}`, suggest(field.key, allowed, 'allowed keys'));
+    reader.reportKey(field, `unknown key ${quote(field.key)}`, suggest(field.key, allowed, 'allowed keys'));
   }
 }
 
 /** Reads one of a few words. */
 export function oneOf<T extends string>(reader: FieldReader, key: string, allowed: readonly T[]): T | undefined {
-  const field = fieldOf(reader, key);
+  const field = reader.field(key);
   if (field === undefined) return undefined;
   const { value } = field;
   const found = value.kind === 'text' && value.oneLine ? allowed.find((word) => word === value.text) : undefined;
   if (found === undefined) {
     const typed = value.kind === 'text' ? value.text : '';
-    reportKeyOrValue(reader, field, `\`${key}\` is ${describe(value)}`, suggest(typed, allowed, 'allowed'));
+    reader.reportField(field, `\`${key}\` is ${describe(value)}`, suggest(typed, allowed, 'allowed'));
   }
   return found;
 }
 
 /** Reads a whole number above zero. */
 export function positiveInteger(reader: FieldReader, key: string): number | undefined {
-  const field = fieldOf(reader, key);
+  const field = reader.field(key);
   if (field === undefined) return undefined;
   const { value } = field;
   if (value.kind === 'text' && !value.quoted && /^0*[1-9][0-9]{0,8}$/.test(value.text)) return Number(value.text);
-  reportKeyOrValue(
-    reader,
-    field,
-    `\`${key}\` is ${describe(value)}, not a whole number above zero`,
-    `such as ${key}: 2`,
-  );
+  reader.reportField(field, `\`${key}\` is ${describe(value)}, not a whole number above zero`, `such as ${key}: 2`);
   return undefined;
 }
 
 /** Reads any finite number. */
 export function finiteNumber(reader: FieldReader, key: string): number | undefined {
-  const field = fieldOf(reader, key);
+  const field = reader.field(key);
   if (field === undefined) return undefined;
   const { value } = field;
   const isNumber = value.kind === 'text' && !value.quoted && /^[-+]?[0-9]{1,15}(?:\.[0-9]{1,15})?$/.test(value.text);
   if (isNumber) return Number(value.text);
-  reportKeyOrValue(reader, field, `\`${key}\` is ${describe(value)}, not a number`, `such as ${key}: 5`);
+  reader.reportField(field, `\`${key}\` is ${describe(value)}, not a number`, `such as ${key}: 5`);
   return undefined;
 }
 
 /** Reads a list of texts; one text alone is a list of one, nothing an empty list. */
 export function textList(reader: FieldReader, key: string, example: string): readonly Reference[] {
-  const field = fieldOf(reader, key);
+  const field = reader.field(key);
   if (field === undefined || field.value.kind === 'null') return [];
   const { value } = field;
   const hint = `write a list of texts: ${key}: ${example}`;
   if (value.kind === 'text' && !value.quoted && /,\s/.test(value.text)) {
-    reportValue(reader, value, `\`${key}\` holds several entries in one text: ${quote(value.text)}`, hint);
+    reader.reportValue(value, `\`${key}\` holds several entries in one text: ${quote(value.text)}`, hint);
     return [];
   }
   return (value.kind === 'list' ? value.items : [value]).flatMap((item) => {
-    if (item.kind === 'text' && item.text.trim() !== '') return [{ text: item.text, place: placeOf(reader, item) }];
-    reportValue(reader, item, `\`${key}\` holds ${describe(item)}, not a text`, hint);
+    if (item.kind === 'text' && item.text.trim() !== '') return [{ text: item.text, place: reader.placeOf(item) }];
+    reader.reportValue(item, `\`${key}\` holds ${describe(item)}, not a text`, hint);
     return [];
   });
 }
@@ -136,11 +143,7 @@ export function describe(value: Value): string {
       return 'a list';
     case 'mapping':
       return 'a mapping';
+    default:
+      return unreachable(value);
   }
-}
-
-/** An empty value has no text to underline: then the key is meant. */
-export function reportKeyOrValue(reader: FieldReader, field: Field, message: string, hint?: string): void {
-  if (field.value.end > field.value.start) reportValue(reader, field.value, message, hint);
-  else reportKey(reader, field, message, hint);
 }

@@ -187,18 +187,19 @@ export function readYamlFields(source: SourceText, split: Extract<Split, { kind:
     return unreadable([{ ...at(0, 1), message, hint: 'write one `key: value` a line' }]);
   }
   const problems: Diagnostic[] = [...errors];
-  const report: Report = (start, end, message, hint) => problems.push({ ...at(start, end), message, hint });
+  const report: Report = ([start, end], message, hint) => problems.push({ ...at(start, end), message, hint });
   return { fields: fieldsOf(contents, split, report), problems, readable: true };
 }
 
-type Report = (start: number, end: number, message: string, hint: string) => void;
+type Range = readonly [start: number, end: number];
+
+type Report = (range: Range, message: string, hint: string) => void;
 
 function fieldsOf(map: YAMLMap, split: Extract<Split, { kind: 'frontmatter' }>, report: Report): readonly Field[] {
   const fields: Field[] = [];
   for (const { key, value } of map.items) {
     if (!isScalar(key) || typeof key.value !== 'string' || !startsItsLine(split.yaml, rangeOf(key)[0])) {
-      const [start, end] = isNode(key) ? rangeOf(key) : [0, 1];
-      report(start, end, 'this is not a plain key', 'write `key: value`');
+      report(isNode(key) ? rangeOf(key) : [0, 1], 'this is not a plain key', 'write `key: value`');
       continue;
     }
     const [start, end] = rangeOf(key);
@@ -221,7 +222,7 @@ function startsItsLine(yaml: string, offset: number): boolean {
 function valueOf(node: Node, split: Extract<Split, { kind: 'frontmatter' }>, report: Report): Value {
   const [start, end] = rangeOf(node);
   const decorated = isAlias(node) || node.tag !== undefined || node.anchor !== undefined;
-  if (decorated) report(start, end, 'anchors, aliases and tags are not supported', 'write the value itself');
+  if (decorated) report([start, end], 'anchors, aliases and tags are not supported', 'write the value itself');
   if (isScalar(node)) {
     const text = String(node.value);
     const quoted = node.type !== 'PLAIN';
@@ -240,7 +241,7 @@ function isNode(value: unknown): value is Node {
   return isScalar(value) || isMap(value) || isSeq(value) || isAlias(value);
 }
 
-function rangeOf(node: Node): readonly [number, number] {
+function rangeOf(node: Node): Range {
   const [start, end] = node.range ?? [0, 1];
   return [start, end];
 }

@@ -10,20 +10,19 @@ import {
   type SpecSlug,
 } from '../issue.js';
 import { parseSpecSlug } from '../issue.js';
+import { printable } from '../platform/text.js';
 import { specsFolder, type Spec, type SpecState } from '../spec.js';
 import { IssueIndex, readDependencies } from './dependencies.js';
-import { printable, quote, type Place, type SourceText } from './diagnostic.js';
+import { quote, type Place, type SourceText } from './diagnostic.js';
 import {
   checkKeys,
   distinct,
-  fieldOf,
   finiteNumber,
   globList,
   oneOf,
   positiveInteger,
-  reportKey,
   textList,
-  type FieldReader,
+  FieldReader,
   type Reference,
 } from './fields.js';
 import { decode, readFields, splitFrontmatter } from './frontmatter.js';
@@ -214,10 +213,10 @@ function readIssue(file: FileBytes, id: IssueId): ReadIssue {
   }
   checkKeys(reader, issueKeys);
   for (const key of ['driver', 'proof']) {
-    const field = fieldOf(reader, key);
-    if (field !== undefined) reportKey(reader, field, `\`${key}\` is not available in this version`, 'remove it');
+    const field = reader.field(key);
+    if (field !== undefined) reader.reportKey(field, `\`${key}\` is not available in this version`, 'remove it');
   }
-  if (fieldOf(reader, 'state') === undefined) {
+  if (reader.field('state') === undefined) {
     reader.problems.push({
       file: source.file,
       line: 1,
@@ -254,12 +253,11 @@ function firstLine(source: SourceText): { readonly source: string } {
 /** The fields by which an Issue says what it needs. */
 function readWishes(reader: FieldReader) {
   const gates = textList(reader, 'gates', '[review]');
-  const gatesField = fieldOf(reader, 'gates');
+  const gatesField = reader.field('gates');
   const isEmpty =
     gatesField?.value.kind === 'null' || (gatesField?.value.kind === 'list' && gatesField.value.items.length === 0);
   if (gatesField !== undefined && isEmpty) {
-    reportKey(
-      reader,
+    reader.reportKey(
       gatesField,
       '`gates` is empty',
       'remove it: an Issue can add gates to those of giro.toml, never take one away',
@@ -299,12 +297,12 @@ function open(file: FileBytes): Result<Opened, readonly Diagnostic[]> {
   const { fields, problems, readable } = readFields(source.value, split.value);
   if (!readable) return failed(problems);
   const { body, history } = splitHistory(split.value.body);
-  const reader = { source: source.value, fields, problems: [...problems] };
+  const reader = new FieldReader(source.value, fields, problems);
   return ok({ reader, hasFrontmatter: split.value.kind === 'frontmatter', body, history: withLineFeeds(history) });
 }
 
 /** History is read with plain line feeds, whatever the file uses. */
-export function withLineFeeds(text: string): string {
+function withLineFeeds(text: string): string {
   return text.replace(/\r\n/g, '\n');
 }
 
@@ -328,7 +326,7 @@ function readSpecFile(folder: string, slug: SpecSlug, files: readonly FileBytes[
   if (!opened.ok) return { problems: opened.failure };
   const { reader, body } = opened.value;
   checkKeys(reader, specKeys);
-  const state = fieldOf(reader, 'state') === undefined ? 'draft' : oneOf(reader, 'state', specStates);
+  const state = reader.field('state') === undefined ? 'draft' : oneOf(reader, 'state', specStates);
   const dependsOnPlaces = readSpecDependencies(reader, slug);
   const value = finiteNumber(reader, 'value');
   if (state === undefined) return { problems: inOrder(reader.problems) };

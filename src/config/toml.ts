@@ -67,9 +67,11 @@ class TomlScanner {
   scan(): ReadonlyMap<string, Span> {
     if (this.#text.startsWith('\uFEFF')) this.#at = 1;
     let table: TomlPath = [];
-    for (this.#skip(); this.#at < this.#text.length; this.#skip()) {
+    this.#skip();
+    while (this.#at < this.#text.length) {
       if (this.#text[this.#at] === '[') table = this.#header();
       else this.#pair(table);
+      this.#skip();
     }
     return this.#spans;
   }

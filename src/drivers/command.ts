@@ -8,7 +8,7 @@ import { runProcess } from '../platform/process.js';
 import { tailLines } from '../platform/text.js';
 import type { DriverDefinition } from '../policy.js';
 import type { Driver, DriverRequest, WorkerEnvelope, WorkerResult } from './driver.js';
-import { envelopeBytes, readEnvelope, readEnvelopeFile, readReport, type EnvelopeReading } from './envelope.js';
+import { envelopeBytes, readEnvelopeFile, readOutput, type EnvelopeReading } from './envelope.js';
 import { judgeEnding } from './result.js';
 
 /** What the driver needs beyond its request. */
@@ -69,12 +69,8 @@ function locateProgram(program: string, repository: string): string {
 
 async function resultOf(request: DriverRequest, output: Output, ended: Ended): Promise<WorkerResult> {
   const file = await readEnvelopeFile(request.envelopeFile);
-  const text = await output.end(envelopeBytes);
-  return judgeEnding({
-    ended,
-    envelope: file.kind === 'absent' ? readEnvelope(text).reading : file,
-    report: readReport(text),
-  });
+  const envelope = file.kind === 'absent' ? readOutput(await output.end(envelopeBytes)).reading : file;
+  return judgeEnding(ended, envelope);
 }
 
 /** What the agent has printed so far, seen from its end. */
@@ -117,17 +113,17 @@ function watchEnvelope({ envelopeFile, graceMs }: DriverRequest, output: Output,
   let printed: { readonly size: number; readonly reading: EnvelopeReading } = { size: 0, reading: { kind: 'absent' } };
   let settled: WorkerEnvelope | null = null;
 
-  const readOutput = async (): Promise<EnvelopeReading> => {
+  const lastPrinted = async (): Promise<EnvelopeReading> => {
     const size = await output.size();
     if (size === printed.size) return printed.reading;
-    const { reading, isLast } = readEnvelope(await output.end(watchedBytes));
+    const { reading, isLast } = readOutput(await output.end(watchedBytes));
     printed = { size, reading: isLast ? reading : { kind: 'absent' } };
     return printed.reading;
   };
 
   const check = async (): Promise<string | null> => {
     const file = await readEnvelopeFile(envelopeFile);
-    const reading = file.kind === 'absent' ? await readOutput() : file;
+    const reading = file.kind === 'absent' ? await lastPrinted() : file;
     if (reading.kind !== 'valid') {
       seen = null;
       return null;

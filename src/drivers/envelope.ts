@@ -37,8 +37,11 @@ const reportSchema = z.object({
   subtype: z.string().exactOptional(),
   api_error_status: z.union([z.number(), z.string()]).nullish(),
   result: z.unknown().optional(),
+  structured_output: z.unknown().optional(),
   permission_denials: z.array(z.object({ tool_name: z.string() })).exactOptional(),
 });
+
+type Report = z.infer<typeof reportSchema>;
 
 /** What a `command` agent says together with exit 75. */
 export type Unavailable = z.infer<typeof unavailableSchema>;
@@ -51,14 +54,20 @@ export type EnvelopeReading =
   | { readonly kind: 'unavailable'; readonly unavailable: Unavailable }
   | { readonly kind: 'invalid'; readonly reason: string };
 
-/** What an agent's own closing line tells of trouble although the program exited with 0. */
-export type ReportReading =
-  | { readonly kind: 'absent' }
-  | { readonly kind: 'error'; readonly reason: string }
-  | { readonly kind: 'denied'; readonly tools: readonly string[] };
+/** An envelope, and whether it is the very last thing that was printed. */
+export interface OutputReading {
+  readonly reading: EnvelopeReading;
+  readonly isLast: boolean;
+}
+
+/** Reads what an agent printed: its own closing line, where it has one, else the last envelope. */
+export function readOutput(output: string): OutputReading {
+  const report = readReport(output);
+  return report === null ? readEnvelope(output) : { reading: report, isLast: true };
+}
 
 /** Reads the last JSON object of an output that has a `status`. */
-export function readEnvelope(output: string): { readonly reading: EnvelopeReading; readonly isLast: boolean } {
+function readEnvelope(output: string): OutputReading {
   const found = lastObjectWith(output, 'status');
   if (found === undefined) return { reading: { kind: 'absent' }, isLast: false };
   const isLast = nothingAfter(output, found.end);
@@ -93,25 +102,33 @@ async function contentOf(path: string): Promise<Result<string, string>> {
 }
 
 /** Reads the closing line of an agent that reports in its own format; only the very last thing of an output is one. */
-export function readReport(output: string): ReportReading {
+function readReport(output: string): EnvelopeReading | null {
   const found = lastObjectWith(output, 'is_error');
-  if (found === undefined || !nothingAfter(output, found.end)) return { kind: 'absent' };
+  if (found === undefined || !nothingAfter(output, found.end)) return null;
   const parsed = reportSchema.safeParse(found.value);
-  if (!parsed.success) return { kind: 'absent' };
+  if (!parsed.success) return null;
   const report = parsed.data;
-  if (report.is_error) return { kind: 'error', reason: describeReport(report) };
-  const tools = [
-    ...new Set((report.permission_denials ?? []).map((denial) => printable(denial.tool_name).slice(0, 40))),
-  ];
-  return tools.length === 0 ? { kind: 'absent' } : { kind: 'denied', tools: tools.slice(0, 10) };
+  if (report.is_error) return { kind: 'invalid', reason: describeError(report) };
+  const { reading } = readEnvelope(
+    typeof report.result === 'string' ? report.result : JSON.stringify(report.structured_output ?? ''),
+  );
+  return withDenials(reading, report);
 }
 
-function describeReport(report: z.infer<typeof reportSchema>): string {
-  const status =
-    report.api_error_status === null || report.api_error_status === undefined ? '' : ` ${report.api_error_status}`;
-  const words =
-    typeof report.result === 'string' && report.result !== '' ? report.result : (report.subtype ?? 'no reason given');
-  return printable(`agent reported an error${status}: ${words.replace(/\s+/g, ' ').trim().slice(0, 300)}`);
+/** An agent that may not do its work ends politely. Whoever looks into it should see why. */
+function withDenials(reading: EnvelopeReading, { permission_denials: denials = [] }: Report): EnvelopeReading {
+  const tools = [...new Set(denials.map((denial) => printable(denial.tool_name).slice(0, 40)))].slice(0, 10);
+  if (tools.length === 0 || (reading.kind !== 'valid' && reading.kind !== 'absent')) return reading;
+  const envelope: WorkerEnvelope = reading.kind === 'valid' ? reading.envelope : { status: 'done' };
+  const denied = `the agent was denied ${tools.join(', ')}: allow that in the permission options of its command line`;
+  const summary = envelope.summary === undefined ? denied : `${envelope.summary} (${denied})`;
+  return { kind: 'valid', envelope: { ...envelope, summary } };
+}
+
+function describeError({ api_error_status: status, result, subtype }: Report): string {
+  const words = typeof result === 'string' && result !== '' ? result : (subtype ?? 'no reason given');
+  const code = status === null || status === undefined ? '' : ` ${String(status)}`;
+  return printable(`agent reported an error${code}: ${words.replace(/\s+/g, ' ').trim().slice(0, 300)}`);
 }
 
 function nothingAfter(output: string, end: number): boolean {

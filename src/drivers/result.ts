@@ -2,23 +2,16 @@
 import type { Ended } from '../event.js';
 import { unreachable } from '../failure.js';
 import type { WorkerResult } from './driver.js';
-import type { EnvelopeReading, ReportReading } from './envelope.js';
+import type { EnvelopeReading } from './envelope.js';
 
 /** The exit code with which a `command` agent says that it could not work at all (EX_TEMPFAIL). */
 export const unavailableExit = 75;
 
-/** What is known when a driver's process is gone. */
-export interface Ending {
-  readonly ended: Ended;
-  readonly envelope: EnvelopeReading;
-  readonly report: ReportReading;
-}
-
 /** Judges an ending. Text that is not one of the agreed structures changes nothing. */
-export function judgeEnding({ ended, envelope, report }: Ending): WorkerResult {
+export function judgeEnding(ended: Ended, envelope: EnvelopeReading): WorkerResult {
   switch (ended.kind) {
     case 'exited':
-      return judgeExit(ended.code, envelope, report);
+      return judgeExit(ended.code, envelope);
     case 'signalled':
       return { kind: 'operation', reason: `agent was killed by ${ended.signal}` };
     case 'could-not-start':
@@ -34,7 +27,7 @@ export function judgeEnding({ ended, envelope, report }: Ending): WorkerResult {
   }
 }
 
-function judgeExit(code: number, envelope: EnvelopeReading, report: ReportReading): WorkerResult {
+function judgeExit(code: number, envelope: EnvelopeReading): WorkerResult {
   if (code === unavailableExit && envelope.kind === 'unavailable') {
     const { reason, until } = envelope.unavailable;
     return { kind: 'operation', reason: `agent is unavailable: ${reason}`, ...(until === undefined ? {} : { until }) };
@@ -48,24 +41,9 @@ function judgeExit(code: number, envelope: EnvelopeReading, report: ReportReadin
     case 'unavailable':
       return { kind: 'failed', reason: `agent said "unavailable", but exited 0 instead of ${String(unavailableExit)}` };
     case 'absent':
-      return judgeReport(report);
+      return { kind: 'finished', envelope: { status: 'done' } };
     default:
       return unreachable(envelope);
-  }
-}
-
-function judgeReport(report: ReportReading): WorkerResult {
-  switch (report.kind) {
-    case 'absent':
-      return { kind: 'finished', envelope: { status: 'done' } };
-    case 'error':
-      return { kind: 'failed', reason: report.reason };
-    case 'denied': {
-      const summary = `the agent was denied ${report.tools.join(', ')}; allow that in the permission options of its command line`;
-      return { kind: 'finished', envelope: { status: 'done', summary } };
-    }
-    default:
-      return unreachable(report);
   }
 }
 

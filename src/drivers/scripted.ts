@@ -91,11 +91,11 @@ async function play(
   if (scene.value.envelope !== undefined) await writeAtomic(request.envelopeFile, JSON.stringify(scene.value.envelope));
   const ended: Ended = { kind: 'exited', code: scene.value.exit };
   const envelope = await readEnvelopeFile(request.envelopeFile);
-  return { ended, result: judgeEnding({ ended, envelope, report: { kind: 'absent' } }) };
+  return { ended, result: judgeEnding(ended, envelope) };
 }
 
 function judge(ended: Ended): WorkerResult {
-  return judgeEnding({ ended, envelope: { kind: 'absent' }, report: { kind: 'absent' } });
+  return judgeEnding(ended, { kind: 'absent' });
 }
 
 /** A script that does not fit ends the attempt as failed: trying again would play the same. */

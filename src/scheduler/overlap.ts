@@ -10,13 +10,25 @@ import picomatch from 'picomatch';
 
 /** What an Issue claims for itself while it is in progress. */
 export interface Claim {
-  readonly paths: readonly { readonly glob: string; readonly prefix: string }[];
+  readonly paths: readonly ClaimedPath[];
   readonly resources: readonly string[];
+}
+
+interface ClaimedPath {
+  readonly glob: string;
+  /** The literal part, as a folder with a closing slash; empty for the whole repository. */
+  readonly prefix: string;
+  /** The prefix and every folder above it, up to the whole repository. */
+  readonly folders: readonly string[];
 }
 
 /** Reads what an Issue names into a claim. */
 export function claimOf(named: { readonly touches: readonly string[]; readonly resources: readonly string[] }): Claim {
-  return { paths: named.touches.map((glob) => ({ glob, prefix: prefixOf(glob) })), resources: named.resources };
+  const paths = named.touches.map((glob) => {
+    const prefix = prefixOf(glob);
+    return { glob, prefix, folders: foldersOf(prefix) };
+  });
+  return { paths, resources: named.resources };
 }
 
 /** Tells whether two globs may match one file. */
@@ -32,23 +44,61 @@ export function sharedBy(left: Claim, right: Claim): string | undefined {
   );
 }
 
-/** Leases that are held: the claims of the Issues in progress. */
+/** Leases that are held: the claims of the Issues in progress. Counted by folder, since every ready Issue asks at every tick. */
 export class Leases {
   readonly #held = new Set<Claim>();
+  readonly #prefixes = new Counts();
+  /** Every folder that is, or holds, a held prefix. */
+  readonly #folders = new Counts();
+  readonly #resources = new Counts();
 
   take(claim: Claim): void {
-    if (claimsSomething(claim)) this.#held.add(claim);
+    if (!claimsSomething(claim) || this.#held.has(claim)) return;
+    this.#held.add(claim);
+    this.#count(claim, 1);
   }
 
   giveBack(claim: Claim): void {
-    this.#held.delete(claim);
+    if (this.#held.delete(claim)) this.#count(claim, -1);
   }
 
-  /** Tells whether a claim could be taken now, or once `without` is given back. */
-  isFree(claim: Claim, without?: Claim): boolean {
-    if (!claimsSomething(claim)) return true;
-    for (const held of this.#held) if (held !== without && sharedBy(held, claim) !== undefined) return false;
+  /** Tells whether a claim could be taken now. */
+  isFree(claim: Claim): boolean {
+    return (
+      !claim.resources.some((resource) => this.#resources.has(resource)) &&
+      !claim.paths.some(
+        ({ prefix, folders }) => this.#folders.has(prefix) || folders.some((folder) => this.#prefixes.has(folder)),
+      )
+    );
+  }
+
+  /** Tells whether a claim could be taken once another is given back. */
+  isFreeWithout(claim: Claim, other: Claim): boolean {
+    if (this.isFree(claim)) return true;
+    for (const held of this.#held) if (held !== other && sharedBy(held, claim) !== undefined) return false;
     return true;
+  }
+
+  #count(claim: Claim, change: 1 | -1): void {
+    for (const resource of claim.resources) this.#resources.add(resource, change);
+    for (const { prefix, folders } of claim.paths) {
+      this.#prefixes.add(prefix, change);
+      for (const folder of folders) this.#folders.add(folder, change);
+    }
+  }
+}
+
+class Counts {
+  readonly #counts = new Map<string, number>();
+
+  has(name: string): boolean {
+    return this.#counts.has(name);
+  }
+
+  add(name: string, change: 1 | -1): void {
+    const count = (this.#counts.get(name) ?? 0) + change;
+    if (count === 0) this.#counts.delete(name);
+    else this.#counts.set(name, count);
   }
 }
 
@@ -61,13 +111,17 @@ function prefixesOverlap(left: string, right: string): boolean {
   return left.startsWith(right) || right.startsWith(left);
 }
 
-/** Literal beginning of a glob as a folder with a closing slash; empty for the whole repository. */
 function prefixOf(glob: string): string {
   const { base, negated } = picomatch.scan(glob);
   // Everything but something is nearly everything, and a backslash quotes or separates: both are read as the wider claim.
   const literal = negated ? '' : base.includes('\\') ? base.slice(0, base.indexOf('\\')).replace(/[^/]*$/, '') : base;
   const path = posix.normalize(`/${literal}`).replace(/\/$/, '').slice(1);
   return isOutside(literal) || path === '' ? '' : `${path}/`;
+}
+
+function foldersOf(prefix: string): readonly string[] {
+  const segments = prefix.split('/').slice(0, -1);
+  return ['', ...segments.map((_, index) => `${segments.slice(0, index + 1).join('/')}/`)];
 }
 
 /** A path that climbs out of the repository says nothing that can be compared. */

@@ -4,8 +4,8 @@ import { compareIssueIds } from '../issue.js';
 import type { IssueId } from '../issue.js';
 import { rootCause } from '../state.js';
 import type { IssueView } from '../state.js';
-import { sharedBy } from './overlap.js';
-import type { Claim, Leases } from './overlap.js';
+import { Leases, sharedBy } from './overlap.js';
+import type { Claim } from './overlap.js';
 
 /** An Issue that has not started in this run. */
 export interface Candidate {
@@ -35,7 +35,7 @@ export interface PlanRequest {
   /** Priorities of the running Issues that wait for a slot again, best first. */
   readonly retries: readonly number[];
   readonly landings: readonly Landing[];
-  readonly leases: Pick<Leases, 'isFree'>;
+  readonly leases: Pick<Leases, 'isFree' | 'isFreeWithout'>;
 }
 
 /** What to do now. */
@@ -65,9 +65,8 @@ export function compareCandidates(left: Candidate, right: Candidate): number {
 export function plan(request: PlanRequest): Plan {
   const expected = expectedOf(request);
   const retries = request.retries.values();
-  const claimed: Claim[] = [];
+  const claimed = new Leases();
   const start: Candidate[] = [];
-  const fits = (claim: Claim): boolean => claimed.every((other) => sharedBy(other, claim) === undefined);
   let free = request.free;
   let retry = retries.next();
   let heldUntil = Infinity;
@@ -78,17 +77,17 @@ export function plan(request: PlanRequest): Plan {
     for (; free > 0; next += 1) {
       const soon = expected[next];
       if (soon === undefined || soon.candidate.priority <= candidate.priority) break;
-      if (!fits(soon.candidate.claim)) continue;
-      claimed.push(soon.candidate.claim);
+      if (!claimed.isFree(soon.candidate.claim)) continue;
+      claimed.take(soon.candidate.claim);
       heldUntil = Math.min(heldUntil, soon.until);
       free -= 1;
     }
-    if (free <= 0 || !request.leases.isFree(candidate.claim) || !fits(candidate.claim)) {
+    if (free <= 0 || !request.leases.isFree(candidate.claim) || !claimed.isFree(candidate.claim)) {
       somethingWaits = true;
       if (free <= 0) break;
       continue;
     }
-    claimed.push(candidate.claim);
+    claimed.take(candidate.claim);
     start.push(candidate);
     free -= 1;
   }
@@ -101,7 +100,7 @@ function expectedOf(request: PlanRequest): readonly { readonly candidate: Candid
   return request.landings
     .flatMap(({ claim, until, releases }) =>
       releases
-        .filter((candidate) => request.leases.isFree(candidate.claim, claim))
+        .filter((candidate) => request.leases.isFreeWithout(candidate.claim, claim))
         .map((candidate) => ({ candidate, until })),
     )
     .sort((left, right) => compareCandidates(left.candidate, right.candidate));

@@ -3,6 +3,7 @@ import { printable, printableLines } from '../platform/text.js';
 import { issueStatus } from '../state.js';
 import type { IssueView, RunState } from '../state.js';
 import { bindings } from './keys.js';
+import { cut } from './paint.js';
 import type { Line, Span } from './paint.js';
 import { ellipsisOf } from './rows.js';
 import { lookOf } from './status.js';
@@ -49,12 +50,14 @@ export function logPane(view: IssueView, space: Space, context: LogContext): Pan
 
 /** Draws the table of keys. */
 export function helpPane(space: Space, offset: number): Pane {
-  const rows = bindings.flatMap(({ keys, meaning }) =>
-    wrapWords(meaning, Math.max(10, space.cells - keyCells)).map((text, index): Line => [
-      { text: (index === 0 ? keys.join(', ') : '').padEnd(keyCells), tone: 'strong' },
-      plain(text),
-    ]),
-  );
+  const rows = bindings
+    .flatMap(({ keys, meaning }) =>
+      wrapWords(meaning, Math.max(10, space.cells - keyCells)).map((text, index): Line => [
+        { text: (index === 0 ? keys.join(', ') : '').padEnd(keyCells), tone: 'strong' },
+        plain(text),
+      ]),
+    )
+    .map((row) => cut(row, space.cells, ''));
   const furthest = Math.max(0, rows.length - space.rows);
   const top = clamp(offset, 0, furthest);
   return { lines: rows.slice(top, top + space.rows), furthest, page: space.rows };
@@ -64,17 +67,18 @@ const keyCells = Math.max(...bindings.map((binding) => binding.keys.join(', ').l
 
 function headingOf(view: IssueView, { cells }: Space, context: LogContext): Line {
   const bar = context.unicode ? '─' : '-';
-  const scrolled = context.offset > 0 ? ' paused, G follows ' : '';
-  const room = cells - 4 - scrolled.length;
-  const title = truncate(`${view.id}  ${printable(view.title)}`, Math.max(0, room), ellipsisOf(context.unicode));
-  const fill = Math.max(0, cells - 4 - cellsOf(title) - scrolled.length);
-  return [
-    dim(truncate(`${bar}${bar} `, cells, '')),
+  const scrolled = context.offset > 0 && cells >= 40 ? ' paused, G follows ' : '';
+  const room = Math.max(0, cells - 6 - scrolled.length);
+  const title = truncate(`${view.id}  ${printable(view.title)}`, room, ellipsisOf(context.unicode));
+  const fill = bar.repeat(room - cellsOf(title));
+  const line: Line = [
+    dim(`${bar}${bar} `),
     { text: title, tone: context.focused ? 'strong' : 'plain' },
-    dim(truncate(` ${bar.repeat(Math.max(0, fill - 2))}`, fill, '')),
+    dim(` ${fill}`),
     { text: scrolled, tone: 'warn' },
-    dim(fill > 2 ? bar.repeat(2) : ''),
+    dim(`${bar}${bar}`),
   ];
+  return cut(line, cells, '');
 }
 
 /** Its question and how to answer it, or in full what the row may have had no room for. */

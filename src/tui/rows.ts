@@ -74,12 +74,13 @@ interface FreeText {
   readonly tone: Span['tone'];
 }
 
-/** Title and what it does now; where both have no room, what it does now is worth more. */
+/** Title and what it does now; where both have no room, that is worth more, and what it waits for is worth all. */
 function freeText(view: IssueView, look: Look, { cells, ellipsis, tone }: FreeText): readonly Span[] {
   const title = printable(view.title);
   const detail = printable(look.detail);
   if (detail === '') return [{ text: truncate(title, cells, ellipsis), tone }];
-  const wanted = Math.min(cellsOf(detail), Math.max(Math.ceil(cells * 0.6), cells - 2 - cellsOf(title)));
+  const share = look.word === 'waiting' ? 1 : 0.6;
+  const wanted = Math.min(cellsOf(detail), Math.max(Math.ceil(cells * share), cells - 2 - cellsOf(title)));
   const forTitle = cells - wanted - 2;
   const detailTone = look.tone === 'bad' || look.tone === 'warn' ? look.tone : 'dim';
   if (forTitle < 8) return [{ text: truncate(detail, cells, ellipsis), tone: detailTone }];

@@ -2,11 +2,11 @@
  * Brings files of the user's checkout into a folder of giro: copies of what `[worktree] copy` names, links to what `link`
  * names. Nothing is written over a tracked file, through a link, or outside the folder.
  */
-import { dirname, join, posix, relative } from 'node:path';
+import { dirname, join, posix } from 'node:path';
 import picomatch from 'picomatch';
 import { copyTree, kindOf, listFolder, makeFolder, removeTree, type FileKind } from '../platform/files.js';
 import { makeLink, readLink, stampOf, type FileStamp } from '../platform/links.js';
-import { leavesTree } from './guard.js';
+import { isGitName, leavesTree } from './guard.js';
 
 /** One thing in the user's checkout that a pattern names. */
 export interface Source {
@@ -46,7 +46,7 @@ export async function findSources(userTop: string, patterns: readonly string[]):
   for (const pattern of patterns) {
     const { base, glob } = picomatch.scan(pattern);
     const start = posix.normalize(base === '' ? '.' : base).replace(/\/$/, '');
-    if (start.startsWith('/') || start.split('/')[0] === '..') continue;
+    if (start.startsWith('/') || start.split('/').some((name) => name === '..' || isGitName(name))) continue;
     const walk: Walk = {
       userTop,
       found,
@@ -144,8 +144,8 @@ export async function linkPaths(to: Destination, paths: readonly string[]): Prom
 
 async function linkOne({ userTop, folder, tracked }: Destination, path: string): Promise<string | null> {
   const source = join(userTop, path);
-  if (path === '.' || relative(userTop, source).split('/')[0] === '..' || path.startsWith('/'))
-    return 'outside the checkout';
+  if (path === '.' || path.startsWith('/') || path.split('/')[0] === '..') return 'outside the checkout';
+  if (path.split('/').some(isGitName)) return 'part of git';
   if ((await kindOf(source)) === null) return 'not in the checkout';
   if (tracked.files.has(path) || tracked.folders.has(path)) return 'tracked by git';
   const blocked = await preparePath(folder, path);

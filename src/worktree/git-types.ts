@@ -179,7 +179,7 @@ export interface UserSide {
   headsOfWorktrees(): Promise<readonly CheckedOut[]>;
   /** Paths that differ from the commit, untracked ones too, whatever the config says; sorted. */
   uncommitted(): Promise<readonly string[]>;
-  /** History of a ref as a drawing, for a person; empty when there is no such ref. */
+  /** What landed on a ref, newest first, as a drawing for a person; empty when there is no such ref. */
   logGraph(ref: string): Promise<string>;
   /** Version of git. */
   gitVersion(): Promise<string>;

@@ -93,6 +93,8 @@ export class Place {
   #filled = false;
   /** True: what an agent did with git here was read and saved. */
   #traced = true;
+  /** True: no repository was in the folder after the agent was gone. */
+  #surveyed = false;
   #stashes: readonly string[] = [];
   #made: readonly string[] = [];
 
@@ -147,7 +149,7 @@ export class Place {
    * have been rescued. `pristine`: nothing in it is an agent's.
    */
   async fill(order: Order, pristine: boolean): Promise<Result<void, SetupFailure>> {
-    const { git, spec } = this.#ports;
+    const { git, spec, slots } = this.#ports;
     const { folder } = this;
     const adminDir = this.#adminDir;
     const own = (await git.readCommit(order.commit)).tree;
@@ -155,13 +157,13 @@ export class Place {
     this.#shown = order.files;
     this.#known = [...this.#known, order.files, own];
     await this.#note(false);
-    await resetAdmin({ folder, adminDir, reason: lockReason(spec, order.issue) }, order.commit);
+    const admin = resetAdmin({ folder, adminDir, reason: lockReason(spec, order.issue) }, order.commit);
+    await Promise.all([admin, slots.renew(this.slot), git.checkOut(folder, this.#index, own)]);
     if (own !== order.files) {
       // Shown is a merge in progress: to git in the folder it is a change on top of the commit.
-      await git.checkOut(folder, this.#index, own);
       await giveIndex(this.#index, adminDir);
+      await git.checkOut(folder, this.#index, order.files);
     }
-    await git.checkOut(folder, this.#index, order.files);
     const ready = await this.#setUp(order.files, pristine);
     if (!ready.ok) return ready;
     if (own === order.files) await giveIndex(this.#index, adminDir);
@@ -171,15 +173,15 @@ export class Place {
     this.#stashes = await stashEntries(git.commonDir);
     this.#known = [order.files, own];
     this.#traced = false;
+    this.#surveyed = false;
     await this.#note(true);
     return ok(undefined);
   }
 
   async #setUp(tree: Oid, pristine: boolean): Promise<Result<void, SetupFailure>> {
-    const { git, setup, slots } = this.#ports;
+    const { git, setup } = this.#ports;
     const { folder, slot } = this;
     const index = this.#index;
-    await slots.renew(slot);
     const isolate = (): Promise<void> => writeThrowawayRepository(git, { folder, tree, index, exclude: [] });
     const done = await setup({ folder, tree, slot, stamp: this.#stamp, name: basename(folder), pristine, isolate });
     this.#made = done.ok ? done.value.made : await madeBySetup(this.#stamp);
@@ -205,6 +207,7 @@ export class Place {
     const snapshot = wrong.length > 0 ? failed(wrong) : await this.#snapshot();
     const tree = snapshot.ok ? snapshot.value : null;
     if (tree !== null) this.#known = [...this.#known, tree];
+    this.#surveyed = wrong.length === 0;
     const refused = [...(await this.#linkFindings()), ...(snapshot.ok ? [] : snapshot.failure)];
     return { tree, refused, ...(await this.#traces(tree)) };
   }
@@ -268,6 +271,7 @@ export class Place {
       if (this.#filled) await this.#setAside('.git');
       else await removeTree(top);
     }
+    if (this.#surveyed) return;
     const { repositories } = await surveyFolder(this.folder, new Set(this.#made));
     for (const path of await this.#refused(repositories)) await this.#setAside(path);
   }

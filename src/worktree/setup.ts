@@ -120,7 +120,8 @@ async function setUp(ports: SetupPorts, request: SetupRequest): Promise<Result<S
   await writeStamp(request.stamp, { key: '', made: present, before });
   const brought = await bring(ports, { folder: request.folder, tracked, sources });
   const failure = await runCommand(ports, request);
-  const found = await untrackedPaths(request.folder, tracked);
+  // Without a command, what was brought is all that is new.
+  const found = ports.policy.setup === undefined ? [] : await untrackedPaths(request.folder, tracked);
   const made = [...new Set([...present, ...brought, ...found.filter((path) => !before.includes(path))])].sort();
   // Never half-used: without its key the next use sets it up again.
   await writeStamp(request.stamp, { key: failure === null ? key : '', made });

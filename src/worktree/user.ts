@@ -46,7 +46,15 @@ export function createUserSide(ports: UserPorts): UserSide {
       const tip = await ports.readRef(ref);
       if (tip === null) return '';
       const git = await start(machine, { ...machine.environment, GIT_DIR: commonDir });
-      const format = ['--graph', '--first-parent', '--oneline', '--decorate=short', '--no-color', '--no-show-signature', '--no-patch'];
+      const format = [
+        '--graph',
+        '--first-parent',
+        '--oneline',
+        '--decorate=short',
+        '--no-color',
+        '--no-show-signature',
+        '--no-patch',
+      ];
       return git.raw([...silencingOptions, 'log', ...format, tip]);
     },
     async gitVersion() {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { placeAtLine, placeIn, printable, quote, renderDiagnostics } from '../../src/config/diagnostic.js';
+import { placeAtLine, placeIn, quote, renderDiagnostics } from '../../src/config/diagnostic.js';
 import { nearest } from '../../src/config/nearest.js';
 
 const source = (text: string) => ({ file: 'a.md', text });
@@ -59,7 +59,7 @@ describe('rendering', () => {
       { file: 'x\ny.md', message: 'is missing' },
       { file: 'b.md', line: 1, column: 1, source: '', message: 'empty' },
     ];
-    expect(renderDiagnostics(list)).toBe('x\\ny.md: is missing\n\nb.md:1:1: empty\n\n2 problems in 2 files\n');
+    expect(renderDiagnostics(list)).toBe('x⏎y.md: is missing\n\nb.md:1:1: empty\n\n2 problems in 2 files\n');
     expect(renderDiagnostics([])).toBe('');
   });
 
@@ -71,12 +71,9 @@ describe('rendering', () => {
     expect(line.slice(marks.indexOf('^'), marks.lastIndexOf('^') + 1)).toBe('key');
   });
 
-  test('only what is plainly visible is printed', () => {
-    expect(printable('é 日本 🎉 – « a\u0301')).toBe('é 日本 🎉 – « a\u0301');
-    expect(printable('\u0000\u001b\u007f\u009b\u200b\u202e\u2028\u00ad\ud800\n\t\r')).toBe(
-      '\\u{0}\\u{1b}\\u{7f}\\u{9b}\\u{200b}\\u{202e}\\u{2028}\\u{ad}\\u{d800}\\n\\t\\r',
-    );
+  test('a quoted text is one short line', () => {
     expect(quote('x'.repeat(80))).toBe(`\`${'x'.repeat(59)}…\``);
+    expect(quote('a\nb\u202e')).toBe('`a⏎b\\u{202e}`');
   });
 });
 

@@ -152,13 +152,13 @@ describe('C004 nothing before the first fence makes the header vanish', () => {
     ['only a fence', '---', 'the frontmatter is never closed'],
     ['a longer closing fence', text.replace('\n---\n', '\n---foo\n'), '`---foo` does not close the frontmatter'],
     ['a closing fence of four', text.replace('\n---\n', '\n----\n'), '`----` does not close the frontmatter'],
-    ['a lone carriage return', text.replace('\n---\n', '\n---\r'), '`---\\r# B` does not close the frontmatter'],
+    ['a lone carriage return', text.replace('\n---\n', '\n---\r'), '`---\\u{d}# B` does not close the frontmatter'],
     ['no frontmatter', '# B\n\ntext\n', 'an Issue needs frontmatter with a state'],
     ['an empty file', '', 'an Issue needs frontmatter with a state'],
   ])('%s is refused with the reason', (_, b, message) => {
     const found = mistakes(withB(b));
     expect(found.map((d) => d.message)).toEqual([message]);
-    expect(found[0]).toMatchObject({ file: 'docs/specs/auth/issues/02-b.md', line: expect.any(Number) });
+    expect(found[0]).toMatchObject({ file: 'docs/specs/auth/issues/02-b.md', line: expect.any(Number) as number });
     expect(mistakes({ 'SPEC.md': b }).length).toBe(['no frontmatter', 'an empty file'].includes(_) ? 0 : 1);
   });
 });
@@ -365,7 +365,7 @@ describe('C051 gates of an Issue', () => {
     expect(found[0]).toMatchObject({
       file: 'docs/specs/auth/issues/01-a.md',
       line: 3,
-      message: expect.stringContaining('`gates`'),
+      message: expect.stringContaining('`gates`') as string,
     });
   });
 
@@ -472,7 +472,7 @@ text
     ['# only a comment\n', 'the frontmatter has no `state`'],
     ['state:\n', '`state` is empty'],
     ['state: [ready]\n', '`state` is a list'],
-    ['state: |\n  ready\n', '`state` is `ready\\n`'],
+    ['state: |\n  ready\n', '`state` is `ready⏎`'],
     ['state: Ready\n', '`state` is `Ready`'],
     ['state: draft\n', '`state` is `draft`'],
   ])('frontmatter %j is refused', (yaml, message) => {

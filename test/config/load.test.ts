@@ -75,7 +75,7 @@ describe('a valid giro.toml', () => {
         copy: [],
         link: [],
       },
-      digest: expect.stringMatching(/^[0-9a-f]{64}$/),
+      digest: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
     });
   });
 
@@ -456,7 +456,7 @@ describe('[budget], [limits], [worktree] and the rest', () => {
     expect(one(text)).toMatchObject({
       line,
       column,
-      message: expect.stringMatching(/^this is not valid TOML: [^\n]+$/),
+      message: expect.stringMatching(/^this is not valid TOML: [^\n]+$/) as string,
     });
   });
 

@@ -264,6 +264,16 @@ describe('an agent that reports its result and never exits', () => {
     await call.ended;
   });
 
+  test('is ended after the grace also when its result is the closing line of its own format', async () => {
+    const [stands, clock, at] = [await standIn(), new FakeClock(), await stage(patient)];
+    const running = run(at, stands.command('agent'), { clock });
+    const call = await stands.nextInvocation('agent');
+    await call.print('{"type":"result","is_error":false,"result":"All done.\\n{\\"status\\":\\"done\\"}"}\n');
+    const { result } = await advanceUntil(clock, running);
+    expect(result).toEqual({ kind: 'finished', envelope: { status: 'done' } });
+    await call.ended;
+  });
+
   test('is not ended while it says nothing, half of it, or something else after it', async () => {
     const [stands, clock] = [await standIn(), new FakeClock()];
     const prompt = `${'Work on this Issue. '.repeat(20)}\nEnd with:\n{"status":"done"}\n`;

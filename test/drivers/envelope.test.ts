@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { readEnvelope, readEnvelopeFile, readReport, type EnvelopeReading } from '../../src/drivers/envelope.js';
+import { readEnvelopeFile, readOutput, type EnvelopeReading } from '../../src/drivers/envelope.js';
 import { temporaryFolder } from '../rig/temp.js';
 
 const done = { kind: 'valid', envelope: { status: 'done' } } as const;
@@ -97,35 +97,55 @@ test('trouble is read with its time', async () => {
 
 test('in an output the last envelope counts, and words never do', () => {
   const output = 'I will not output DONE.\n{"status":"blocked"}\nimplementation complete\n{"status":"done"}\nbye\n';
-  expect(readEnvelope(output)).toEqual({ reading: done, isLast: false });
-  expect(readEnvelope('status: done, "status":"done", DONE')).toEqual({ reading: { kind: 'absent' }, isLast: false });
+  expect(readOutput(output)).toEqual({ reading: done, isLast: false });
+  expect(readOutput('status: done, "status":"done", DONE')).toEqual({ reading: { kind: 'absent' }, isLast: false });
 });
 
 test('in an output a foreign object with a status is noise in the middle, and a bad envelope at the end', () => {
-  expect(readEnvelope('curl: {"status":"ok"}\nAll good.').reading).toEqual({ kind: 'absent' });
-  expect(readEnvelope('All good.\n{"status":"ok"}\n').reading.kind).toBe('invalid');
-  expect(readEnvelope('{"status":"done","summary":7}\nbye').reading.kind).toBe('invalid');
+  expect(readOutput('curl: {"status":"ok"}\nAll good.').reading).toEqual({ kind: 'absent' });
+  expect(readOutput('All good.\n{"status":"ok"}\n').reading.kind).toBe('invalid');
+  expect(readOutput('{"status":"done","summary":7}\nbye').reading.kind).toBe('invalid');
 });
 
 test('an envelope is the last thing also in a code fence', () => {
-  expect(readEnvelope('```json\n{"status":"done"}\n```\n').isLast).toBe(true);
-  expect(readEnvelope('{"status":"done"} and more').isLast).toBe(false);
+  expect(readOutput('```json\n{"status":"done"}\n```\n').isLast).toBe(true);
+  expect(readOutput('{"status":"done"} and more').isLast).toBe(false);
 });
 
 test('an error flag in the closing line of an agent is read from its field', () => {
   const line =
     '{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"limit\\u001b[2J reached"}';
-  expect(readReport(`starting\n${line}\n`)).toEqual({
-    kind: 'error',
+  expect(readOutput(`starting\n${line}\n`).reading).toEqual({
+    kind: 'invalid',
     reason: 'agent reported an error 429: limit\\u{1b}[2J reached',
   });
-  expect(readReport(`${line}\nand then it went on`)).toEqual({ kind: 'absent' });
-  expect(readReport('{"type":"user","is_error":true}')).toEqual({ kind: 'absent' });
-  expect(readReport('{"type":"result","is_error":false,"result":"is_error: true"}')).toEqual({ kind: 'absent' });
+  expect(readOutput(`${line}\nand then it went on`).reading).toEqual({ kind: 'absent' });
+  expect(readOutput('{"type":"user","is_error":true}').reading).toEqual({ kind: 'absent' });
+  expect(readOutput('{"type":"result","is_error":false,"result":"is_error: true"}').reading).toEqual({
+    kind: 'absent',
+  });
 });
 
-test('denied tools are named once each', () => {
+test('an envelope inside the closing line of an agent counts, as text or as structured output', () => {
+  const blocked = { status: 'blocked', question: 'q' };
+  const text = { type: 'result', is_error: false, result: `I am stuck.\n${JSON.stringify(blocked)}` };
+  const structured = { type: 'result', is_error: false, structured_output: blocked };
+  for (const line of [text, structured]) {
+    const output = `{"type":"system","subtype":"status","status":"compacting"}\n${JSON.stringify(line)}\n`;
+    expect(readOutput(output)).toEqual({ reading: { kind: 'valid', envelope: blocked }, isLast: true });
+  }
+});
+
+test('denied tools are named once each, beside what the agent says itself', () => {
   const denials = ['Write', 'Bash', 'Write'].map((tool_name) => ({ tool_name, tool_use_id: 'x' }));
-  const line = JSON.stringify({ type: 'result', is_error: false, permission_denials: denials });
-  expect(readReport(line)).toEqual({ kind: 'denied', tools: ['Write', 'Bash'] });
+  const summaryOf = (result: string): string | undefined => {
+    const { reading } = readOutput(
+      JSON.stringify({ type: 'result', is_error: false, result, permission_denials: denials }),
+    );
+    return reading.kind === 'valid' ? reading.envelope.summary : reading.kind;
+  };
+  const denied = 'the agent was denied Write, Bash: allow that in the permission options of its command line';
+  expect(summaryOf('I could not.')).toBe(denied);
+  expect(summaryOf('{"status":"done","summary":"half"}')).toBe(`half (${denied})`);
+  expect(summaryOf('{"status":"DONE"}')).toBe('invalid');
 });

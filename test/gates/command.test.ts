@@ -164,7 +164,9 @@ describe('a gate that does not end', () => {
     const clock = new FakeClock();
     const at = await bench({ clock });
     const run = `${child} & ${stands.shellCommand('stubborn', { readsStdin: false })}; wait`;
-    const verifying = at.verifier.verify(at.request([gate('slow', run, { timeoutMs: 600_000 }), gate('next', 'true')]));
+    const verifying = at.verifier.verify(
+      at.request([gate('slow', run, { timeoutMs: 600_000 }), gate('next', 'true', { timeoutMs: 1e12 })]),
+    );
     const [plain, stubborn] = [await stands.nextInvocation('child'), await stands.nextInvocation('stubborn')];
     await stubborn.ignore('SIGTERM');
     const { gates, passed } = await advanceUntil(clock, verifying);

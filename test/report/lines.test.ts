@@ -176,6 +176,7 @@ describe('a line for a person', () => {
       tip: oid('e'),
       done: 2,
       total: 2,
+      gitProcesses: 90,
       lines,
     };
     expect(line(finished, 'quiet')).toBe(lines.join('\n'));

@@ -33,29 +33,119 @@ const finished = event(80, {
   tip: oid('e'),
   done: 1,
   total: 7,
+  gitProcesses: 300,
   lines: ['02-api asks: Is a token in the URL acceptable?', 'next: giro answer auth/02-api "..."'],
 });
 
 describe('the frame', () => {
   test('at 80x24', () => {
-    expect(frame({ log })).toMatchInlineSnapshot();
+    expect(frame({ log })).toMatchInlineSnapshot(`
+      "Login for everyone (auth)                                       running  1:12:00
+      1 of 7 done, 1 needs a human, 2 running, 3 waiting        4 at once, tip eeeeeee
+      wave 1  1 of 2 done
+      ❯ ✓ done        01-store      #1      3m  Keep sessions in a st…  commit eeeeeee
+        ! needs-human 02-api        #3     11m  Public API f…  Is a token in the URL…
+      wave 2  0 of 3 done
+        ► working     03-login-page #2   1h09m  Login page
+        ≟ judging     04-session    #1   1h08m  Session cookie  gate unit
+        ∙ waiting     05-logout                 waits for 02-api, which needs a human
+      wave 3  0 of 2 done
+        ∙ waiting     06-audit                  waits for 02-api, which needs a human
+        ∙ waiting     07-docs                   Docs  waits for 04-session
+      ── 01-store  Keep sessions in a store ──────────────────────────────────────────
+      commit eeeeeee
+      $ npm test
+      ok 1 - signs in
+      ok 2 - signs out
+
+
+
+
+
+
+      ? help  Up/Down move  Enter log  n needs a human  q quit"
+    `);
   });
 
   test('at 40x12, with an Issue that needs a human selected', () => {
-    expect(frame({ log, columns: 40, rows: 12, ui: ui({ selected: issue('02-api') }) })).toMatchInlineSnapshot();
+    expect(frame({ log, columns: 40, rows: 12, ui: ui({ selected: issue('02-api') }) })).toMatchInlineSnapshot(`
+      "Login for everyone (a…  running  1:12:00
+      1 of 7 done, 1 needs a human, 2 running…
+      wave 1  1 of 2 done
+        ✓ done        01-store      #1  
+      ❯ ! needs-human 02-api        #3  
+      wave 2  0 of 3 done
+        ► working     03-login-page #2  
+      ── 02-api  Public API for signing in… ──
+      giro answer auth/02-api "..."
+      ok 1 - signs in
+      ok 2 - signs out
+      ? help  Up/Down move  Enter log  n need…"
+    `);
   });
 
   test('at 20 columns', () => {
-    expect(frame({ log, columns: 20, rows: 12, ui: ui({ selected: issue('07-docs') }) })).toMatchInlineSnapshot();
+    expect(frame({ log, columns: 20, rows: 12, ui: ui({ selected: issue('07-docs') }) })).toMatchInlineSnapshot(`
+      "running  1:12:00
+      1 of 7 done, 1 need…
+        ≟ judging     04-…
+        ∙ waiting     05-…
+      wave 3  0 of 2 done
+        ∙ waiting     06-…
+      ❯ ∙ waiting     07-…
+      ── 07-docs  Docs ───
+      waits for 04-session
+      ok 1 - signs in
+      ok 2 - signs out
+      ? help  Up/Down mov…"
+    `);
   });
 
   test('of wide, combined and endless titles', () => {
-    expect(frame({ state: wideRun, columns: 60, rows: 12 })).toMatchInlineSnapshot();
+    expect(frame({ state: wideRun, columns: 60, rows: 12 })).toMatchInlineSnapshot(`
+      "⏳ 修复登录 (auth)                          running  1:12:00
+      0 of 5 done, 2 running, 3 ready       4 at once, tip bbbbbbb
+      wave 1  0 of 5 done
+      ❯ ► working     01-glass #1   1h11m  ⏳ 修复登录
+        ◦ ready       02-zwj               👩\\u{200d}👩\\u{200d}👧…
+        ◦ ready       03-mark              é
+        ◦ ready       04-long              xxxxxxxxxxxxxxxxxxxxxx…
+      ── 01-glass  ⏳ 修复登录 ───────────────────────────────────
+      no output yet
+
+
+      ? help  Up/Down move  Enter log  q quit"
+    `);
   });
 
   test('in ASCII holds nothing else of its own', () => {
     const text = frame({ log, unicode: false });
-    expect(text).toMatchInlineSnapshot();
+    expect(text).toMatchInlineSnapshot(`
+      "Login for everyone (auth)                                       running  1:12:00
+      1 of 7 done, 1 needs a human, 2 running, 3 waiting        4 at once, tip eeeeeee
+      wave 1  1 of 2 done
+      > v done        01-store      #1      3m  Keep sessions in a st~  commit eeeeeee
+        ! needs-human 02-api        #3     11m  Public API f~  Is a token in the URL~
+      wave 2  0 of 3 done
+        * working     03-login-page #2   1h09m  Login page
+        ? judging     04-session    #1   1h08m  Session cookie  gate unit
+        . waiting     05-logout                 waits for 02-api, which needs a human
+      wave 3  0 of 2 done
+        . waiting     06-audit                  waits for 02-api, which needs a human
+        . waiting     07-docs                   Docs  waits for 04-session
+      -- 01-store  Keep sessions in a store ------------------------------------------
+      commit eeeeeee
+      $ npm test
+      ok 1 - signs in
+      ok 2 - signs out
+
+
+
+
+
+
+      ? help  Up/Down move  Enter log  n needs a human  q quit"
+    `);
     expect(text).toMatch(/^[\n -~]*$/);
   });
 
@@ -71,11 +161,49 @@ describe('the frame', () => {
 
   test('with the log in focus gives it all rows and says where it is', () => {
     const focused = ui({ selected: issue('03-login-page'), focus: 'log', offset: 3 });
-    expect(frame({ log: long, rows: 12, ui: focused })).toMatchInlineSnapshot();
+    expect(frame({ log: long, rows: 12, ui: focused })).toMatchInlineSnapshot(`
+      "Login for everyone (auth)                                       running  1:12:00
+      1 of 7 done, 1 needs a human, 2 running, 3 waiting        4 at once, tip eeeeeee
+      ── 03-login-page  Login page ────────────────────────────── paused, G follows ──
+      log: .giro/runs/r1/03-login-page/2.log
+      line 90
+      line 91
+      line 92
+      line 93
+      line 94
+      line 95
+      line 96
+      Esc back  Up/Down scroll  G follow  ? help"
+    `);
   });
 
   test('of the help', () => {
-    expect(frame({ ui: ui({ focus: 'help' }) })).toMatchInlineSnapshot();
+    expect(frame({ ui: ui({ focus: 'help' }) })).toMatchInlineSnapshot(`
+      "Login for everyone (auth)                                       running  1:12:00
+      1 of 7 done, 1 needs a human, 2 running, 3 waiting        4 at once, tip eeeeeee
+      Up, k       one row up; in the log, one line
+      Down, j     one row down; in the log, one line
+      PgUp        one page up
+      PgDn        one page down
+      Ctrl+U      half a page up
+      Ctrl+D      half a page down
+      g, Home     first row; in the log, the oldest line shown
+      G, End      last row; in the log, the newest line, and follow it
+      n           next Issue that needs a human
+      Enter, Tab  from the list to the log of the selected Issue; Tab also goes back
+      Esc         back to the list
+      ?           show or hide this help
+      Ctrl+L      draw the whole screen anew
+      q           while the run goes on, ask whether to stop it; when it has finished,
+                  leave
+      Ctrl+C      stop in good order; pressed again, end everything at once
+
+
+
+
+
+      Esc back  Up/Down scroll"
+    `);
   });
 
   test('of a run that has finished says how, and stands still', () => {
@@ -120,7 +248,7 @@ describe('every frame', () => {
       offset: fc.nat(200),
       asking: fc.boolean(),
     }),
-    columns: fc.integer({ min: 1, max: 130 }),
+    columns: fc.integer({ min: 2, max: 130 }),
     rows: fc.integer({ min: 1, max: 60 }),
     log: fc.constantFrom([], log, long, ['登录'.repeat(500), '']),
     unicode: fc.boolean(),
@@ -204,7 +332,23 @@ test('every status has its word and says what it does or waits for', () => {
       row(snapshot([facts('01-a', 'A', { state: 'needs-human', question: 'Which\ncookie?' })])),
       row(snapshot([facts('01-a', 'A', { state: 'wontfix' })])),
     ].map((line) => line.slice(2)),
-  ).toMatchInlineSnapshot();
+  ).toMatchInlineSnapshot(`
+    [
+      "◦ ready       01-a             A",
+      "► working     01-a #1   1h12m  A",
+      "≟ judging     01-a #1   1h12m  A  gate unit",
+      "↻ retrying    01-a #1   1h12m  A  exit code 1",
+      "↻ retrying    01-a #1   1h12m  A  waits 30s: rate limit",
+      "⇢ integrating 01-a #1   1h12m  A  queued",
+      "≟ verifying   01-a #1   1h12m  A",
+      "≟ verifying   01-a #1   1h12m  A  gate unit",
+      "↻ retrying    01-a             A  conflict in a.ts",
+      "⊘ held        01-a             A  giro/auth is checked out",
+      "✓ done        01-a #1   1h02m  A  commit eeeeeee",
+      "! needs-human 01-a             A  Which⏎cookie?",
+      "- wontfix     01-a             A",
+    ]
+  `);
 });
 
 /** A run at every step of C014: a chain a, b, c and d, of which c also needs d. */

@@ -185,7 +185,9 @@ describe('preparing', () => {
     await writeFile(join(admin, 'index.lock'), '');
     await rig.worktrees.takeBack(worktree);
     await prepared(rig, first, head);
-    expect(await agentGit(worktree.folder, 'status')).toBe('Not currently on any branch.\nnothing to commit, working tree clean');
+    expect(await agentGit(worktree.folder, 'status')).toBe(
+      'Not currently on any branch.\nnothing to commit, working tree clean',
+    );
     expect(await repository.git('rev-parse', 'mine')).toBe(head);
   });
 
@@ -208,11 +210,16 @@ describe('preparing', () => {
 
   test('a failed set-up is a failure with the end of its output, and is tried again', async () => {
     const repository = await makeProject();
-    const rig = await startRun(repository, { policy: { setup: 'cat a.txt; test -e "$HOME/go" && touch out-of-setup' } });
+    const rig = await startRun(repository, {
+      policy: { setup: 'cat a.txt; test -e "$HOME/go" && touch out-of-setup' },
+    });
     const head = await repository.head();
     const { tree } = await rig.git.readCommit(head);
     const failure = await rig.worktrees.prepare(first, head, tree);
-    expect(failure).toMatchObject({ ok: false, failure: { kind: 'environment', message: expect.stringContaining('exit 1') } });
+    expect(failure).toMatchObject({
+      ok: false,
+      failure: { kind: 'environment', message: expect.stringContaining('exit 1') },
+    });
     expect(JSON.stringify(failure)).toContain('a\\nThe whole output: ');
     await writeFile(join(repository.home, 'go'), '');
     const worktree = await prepared(rig, first, head);
@@ -223,7 +230,8 @@ describe('preparing', () => {
   test('a set-up that writes git config or tracked files changes neither the repository nor the work', async () => {
     const repository = await makeProject();
     const before = await repository.fingerprint();
-    const setup = 'git config core.hooksPath .husky && git rev-parse HEAD && echo changed > a.txt && mkdir node_modules';
+    const setup =
+      'git config core.hooksPath .husky && git rev-parse HEAD && echo changed > a.txt && mkdir node_modules';
     const rig = await startRun(repository, { policy: { setup } });
     const head = await repository.head();
     const worktree = await prepared(rig, first, head);
@@ -335,7 +343,10 @@ describe('taking back', () => {
     const commits = await Promise.all(
       ['A', 'B'].map((message) => rig.git.writeCommit({ tree, parents: [base], message, at: 0 })),
     );
-    const [one, two] = [await prepared(rig, first, commits[0] ?? base), await prepared(rig, second, commits[1] ?? base)];
+    const [one, two] = [
+      await prepared(rig, first, commits[0] ?? base),
+      await prepared(rig, second, commits[1] ?? base),
+    ];
     await write(one, 'a.txt', 'of A\n');
     await agentGit(one.folder, 'stash');
     await write(two, 'new.txt', 'of B\n');
@@ -579,11 +590,15 @@ describe('a later run', () => {
     expect(await shown('refs/giro/salvage/auth/01-login/1')).toContain('new.txt');
     expect(await shown('refs/giro/salvage/auth/01-login/2')).toMatch(/^side\n\n a\.txt/);
     expect(rig.notices).toHaveLength(2);
-    expect(await repository.git('rev-parse', 'side')).toBe(await repository.git('rev-parse', 'refs/giro/salvage/auth/01-login/2'));
+    expect(await repository.git('rev-parse', 'side')).toBe(
+      await repository.git('rev-parse', 'refs/giro/salvage/auth/01-login/2'),
+    );
   });
 
   test('saves nothing when all that differs is what the engine has committed since', async () => {
-    const repository = await makeRepository({ files: { 'a.txt': 'a\n', 'docs/specs/auth/issues/01-login.md': 'ready\n' } });
+    const repository = await makeRepository({
+      files: { 'a.txt': 'a\n', 'docs/specs/auth/issues/01-login.md': 'ready\n' },
+    });
     const earlier = await startRun(repository);
     const head = await repository.head();
     const worktree = await prepared(earlier, first, head);
@@ -626,7 +641,16 @@ describe('a later run', () => {
     const head = await repository.head();
     const root = join(repository.folder, 'cache', 'auth');
     await mkdir(root, { recursive: true });
-    await repository.git('worktree', 'add', '-q', '--detach', '--lock', '--reason', 'giro other 01-login', join(root, 'w1'));
+    await repository.git(
+      'worktree',
+      'add',
+      '-q',
+      '--detach',
+      '--lock',
+      '--reason',
+      'giro other 01-login',
+      join(root, 'w1'),
+    );
     const rig = await startRun(repository);
     expect(await rig.worktrees.find(first)).toBeNull();
     expect(basename((await prepared(rig, first, head)).folder)).toBe('w2');

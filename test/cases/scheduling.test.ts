@@ -1,0 +1,84 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { eventsOf, makeProject } from '../rig/giro.js';
+
+test.each(['0', '-1', 'abc', '1.5', '', 'Infinity', '1e9', ' 2'])('C015 --concurrency %j is one usage line before git is touched', async (value) => {
+  const project = await makeProject({ issues: { '01-a': {} } });
+  const run = await project.giro(['implement', 's1', `--concurrency=${value}`]);
+  expect(run.code).toBe(1);
+  expect(run.stderr.trim().split('\n')).toHaveLength(1);
+  expect(run.stderr).toContain('--concurrency');
+  expect(run.stdout).toBe('');
+  expect(await project.git('for-each-ref', 'refs/heads/giro/')).toBe('');
+});
+
+test('C015 --concurrency without a value is one usage line', async () => {
+  const project = await makeProject({ issues: { '01-a': {} } });
+  const run = await project.giro(['implement', 's1', '--concurrency']);
+  expect(run.code).toBe(1);
+  expect(run.stderr.trim().split('\n')).toHaveLength(1);
+});
+
+test('C016 an agent that cannot be started is recorded as such; the others finish', async () => {
+  const project = await makeProject({
+    issues: { '01-a': {}, '02-b': {}, '03-c': {} },
+    budget: 'failures = 1',
+    // The first Issue takes the program away, the gate of the last one is not reached without it.
+    agent: 'echo x > "$GIRO_ISSUE.txt"\n',
+    toml: '',
+  });
+  await project.write('agent.sh', `#!/bin/sh\necho x > "$GIRO_ISSUE.txt"\nif [ "$GIRO_ISSUE" = 01-a ]; then mv "${project.path}/agent.sh" "${project.path}/agent.off"; fi\n`, 0o755);
+  const process = project.start(['implement', 's1', '--json', '-c', '1']);
+  await process.event('issue.escalated', (event) => event.issue === '02-b');
+  const run = await process.ended;
+  expect(run.code).toBe(2);
+  expect(eventsOf(run, 'issue.escalated').find((event) => event.issue === '02-b')).toMatchObject({ cause: 'operation-failures' });
+  expect(eventsOf(run, 'issue.integrated').map((event) => event.issue)).toContain('01-a');
+  expect(run.stderr).toBe('');
+  expect(await project.issueFile('02-b')).toMatch(/agent\.sh.*(not found|does not exist|no such)/i);
+});
+
+test('C017 never more agents than the limit, retries included', async () => {
+  const issues = Object.fromEntries(Array.from({ length: 10 }, (_, index) => [`${String(index + 1)}-work`, {}]));
+  const project = await makeProject({
+    issues,
+    agent: [
+      'log="$HOME/log"',
+      'echo "start" >> "$log"',
+      'sleep 0.2',
+      'echo "$GIRO_ATTEMPT" > "$GIRO_ISSUE.txt"',
+      'echo "stop" >> "$log"',
+    ].join('\n'),
+    // Half of them are red at first.
+    verify: String.raw`test = "for f in 2 4 6 8 10; do if [ -f $f-work.txt ]; then grep -q 2 $f-work.txt || exit 1; fi; done"`,
+  });
+  const run = await project.implement('-c', '3');
+  expect(run.code).toBe(0);
+  const log = (await readFile(join(project.home, 'log'), 'utf8')).trim().split('\n');
+  let alive = 0;
+  let most = 0;
+  for (const line of log) {
+    alive += line === 'start' ? 1 : -1;
+    most = Math.max(most, alive);
+  }
+  expect(log.filter((line) => line === 'start')).toHaveLength(15);
+  expect(most).toBe(3);
+});
+
+test('C018 the next attempt hears what failed, and the attempts are capped', async () => {
+  const project = await makeProject({
+    issues: { '01-a': {} },
+    budget: 'attempts = 2\nno-progress = 5',
+    agent: 'cat > "$HOME/prompt-$GIRO_ATTEMPT"\necho "$GIRO_ATTEMPT" > a.txt\n',
+    verify: 'always-red = "echo E-4711; exit 1"',
+  });
+  const run = await project.implement();
+  expect(run.code).toBe(2);
+  const [first, second] = await Promise.all(['prompt-1', 'prompt-2'].map((name) => readFile(join(project.home, name), 'utf8')));
+  expect(first).not.toContain('not accepted');
+  expect(second).toContain('E-4711');
+  expect(second).toContain('gate always-red');
+  expect(eventsOf(run, 'issue.escalated')[0]).toMatchObject({ cause: 'budget-spent', attempts: 2 });
+  expect(eventsOf(run, 'run.finished')[0]?.lines.join('\n')).toContain('01-a');
+});

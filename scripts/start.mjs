@@ -9,8 +9,7 @@ const program = path.join(root, 'bin', 'giro.js');
 
 const ready =
   (isFresh('node_modules/.package-lock.json', ['package-lock.json']) ||
-    // NODE_ENV=production would leave out what builds the program.
-    step('installing packages', ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'])) &&
+    step('installing packages', ['ci', '--loglevel=error'])) &&
   (isFresh('dist/main.js', ['src', 'scripts', 'tsdown.config.ts', 'package-lock.json']) ||
     step('building', ['run', 'build', '--silent']));
 

@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const folder = mkdtempSync(path.join(tmpdir(), 'giro-verify-'));
 const report = path.join(folder, 'tests.json');
-const tests = process.argv.includes('--clean') ? ['npm', 'cit', '--no-audit', '--no-fund'] : ['npm', 'test'];
+const tests = process.argv.includes('--clean') ? ['npm', 'cit'] : ['npm', 'test'];
 
 /** No step is waited for longer than this. */
 const limitMs = 10 * 60_000;

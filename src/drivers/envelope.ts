@@ -112,14 +112,15 @@ function readReport(output: string): EnvelopeReading | null {
   const { reading } = readEnvelope(
     typeof report.result === 'string' ? report.result : JSON.stringify(report.structured_output ?? ''),
   );
-  return withDenials(reading, report);
+  // Such a line is the agent's own word that it has ended, with or without an envelope in it.
+  return withDenials(reading.kind === 'absent' ? { kind: 'valid', envelope: { status: 'done' } } : reading, report);
 }
 
 /** An agent that may not do its work ends politely. Whoever looks into it should see why. */
 function withDenials(reading: EnvelopeReading, { permission_denials: denials = [] }: Report): EnvelopeReading {
   const tools = [...new Set(denials.map((denial) => printable(denial.tool_name).slice(0, 40)))].slice(0, 10);
-  if (tools.length === 0 || (reading.kind !== 'valid' && reading.kind !== 'absent')) return reading;
-  const envelope: WorkerEnvelope = reading.kind === 'valid' ? reading.envelope : { status: 'done' };
+  if (tools.length === 0 || reading.kind !== 'valid') return reading;
+  const { envelope } = reading;
   const denied = `the agent was denied ${tools.join(', ')}: allow that in the permission options of its command line`;
   const summary = envelope.summary === undefined ? denied : `${envelope.summary} (${denied})`;
   return { kind: 'valid', envelope: { ...envelope, summary } };
@@ -141,7 +142,8 @@ function isMeant(status: unknown): boolean {
 
 function judgeObject(value: Readonly<Record<string, unknown>>, repeated: readonly string[]): EnvelopeReading {
   const [twice] = repeated;
-  if (twice !== undefined) return { kind: 'invalid', reason: `the envelope has ${JSON.stringify(twice)} twice` };
+  if (twice !== undefined)
+    return { kind: 'invalid', reason: `the envelope has ${JSON.stringify(printable(twice.slice(0, 40)))} twice` };
   const unavailable = unavailableSchema.safeParse(value);
   if (unavailable.success) return { kind: 'unavailable', unavailable: unavailable.data };
   const worker = workerSchema.safeParse(value);

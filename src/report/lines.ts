@@ -1,5 +1,5 @@
 /** Events as lines for a person who reads along or reads later in a CI log: pure, one event at a time. */
-import { formatDuration } from '../config/duration.js';
+import { formatDuration } from '../platform/duration.js';
 import type { Event } from '../event.js';
 import { unreachable } from '../failure.js';
 import { shortOid } from '../issue.js';

@@ -70,15 +70,15 @@ function headingOf(view: IssueView, { cells }: Space, context: LogContext): Line
   const scrolled = context.offset > 0 && cells >= 40 ? ' paused, G follows ' : '';
   const room = Math.max(0, cells - 6 - scrolled.length);
   const title = truncate(`${view.id}  ${printable(view.title)}`, room, ellipsisOf(context.unicode));
-  const fill = bar.repeat(room - cellsOf(title));
-  const line: Line = [
-    dim(`${bar}${bar} `),
+  const before = Math.min(2, cells);
+  const after = Math.max(0, Math.min(2, cells - 4));
+  return [
+    dim(bar.repeat(before) + (cells > 2 ? ' ' : '')),
     { text: title, tone: context.focused ? 'strong' : 'plain' },
-    dim(` ${fill}`),
+    dim((cells > 3 ? ' ' : '') + bar.repeat(room - cellsOf(title))),
     { text: scrolled, tone: 'warn' },
-    dim(`${bar}${bar}`),
+    dim(bar.repeat(after)),
   ];
-  return cut(line, cells, '');
 }
 
 /** Its question and how to answer it, or in full what the row may have had no room for. */
@@ -113,8 +113,15 @@ function untabbed(line: string): string {
   return line.replaceAll('\t', '    ');
 }
 
+const lastWrapped = new WeakMap<readonly string[], { readonly cells: number; readonly rows: readonly string[] }>();
+
+/** A log is drawn many times before it changes. */
 function wrapped(lines: readonly string[], cells: number): readonly string[] {
-  return lines.flatMap((line) => wrap(line, cells));
+  const before = lastWrapped.get(lines);
+  if (before?.cells === cells) return before.rows;
+  const rows = lines.flatMap((line) => wrap(line, cells));
+  lastWrapped.set(lines, { cells, rows });
+  return rows;
 }
 
 /** Breaks a sentence between words where it can. */

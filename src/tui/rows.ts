@@ -25,12 +25,35 @@ export function rowOf(entry: Entry, selected: boolean, context: RowContext): Lin
     return [{ text: truncate(text, context.cells, ellipsisOf(context.unicode)), tone: 'dim' }];
   }
   const look = lookOf(issueStatus(context.state.issues, entry.view.id), context.unicode);
-  const marker = selected ? (context.unicode ? '❯ ' : '> ') : '  ';
+  const facts: Facts = { ...context, look, selected, elapsed: elapsed(entry.view, context) };
+  // Measuring text is what a frame spends its time on, and from frame to frame hardly any row changes.
+  const key = `${facts.cells} ${facts.widestId} ${selected} ${facts.unicode} ${facts.elapsed} ${look.word} ${look.detail}`;
+  const before = drawn.get(entry.view);
+  if (before?.key === key) return before.line;
+  const line = issueRow(entry.view, facts);
+  drawn.set(entry.view, { key, line });
+  return line;
+}
+
+const drawn = new WeakMap<IssueView, { readonly key: string; readonly line: Line }>();
+
+interface Facts {
+  readonly cells: number;
+  readonly widestId: number;
+  readonly unicode: boolean;
+  readonly look: Look;
+  readonly selected: boolean;
+  readonly elapsed: string;
+}
+
+function issueRow(view: IssueView, facts: Facts): Line {
+  const { look, selected, unicode, cells } = facts;
+  const marker = selected ? (unicode ? '❯ ' : '> ') : '  ';
   const head: readonly Span[] = [
     { text: marker, tone: 'strong' },
     { text: `${look.symbol} ${look.word.padEnd(wordCells)} `, tone: look.tone },
   ];
-  return cut([...head, ...columns(entry.view, look, { ...context, selected })], context.cells, '');
+  return cut([...head, ...columns(view, facts)], cells, '');
 }
 
 /** Shortens by one character what has no room. */
@@ -40,19 +63,16 @@ export function ellipsisOf(unicode: boolean): string {
 
 const headCells = 2 + 2 + wordCells + 1;
 
-function columns(view: IssueView, look: Look, context: RowContext & { readonly selected: boolean }): readonly Span[] {
-  const room = context.cells - headCells;
-  const ellipsis = ellipsisOf(context.unicode);
-  const wide = context.cells >= 60;
-  const narrow = context.cells < 36;
-  const tone = context.selected ? 'strong' : look.tone === 'dim' ? 'dim' : 'plain';
-  const idCells = Math.min(context.widestId, wide ? Math.floor(context.cells * 0.3) : room - (narrow ? 0 : 5));
+function columns(view: IssueView, facts: Facts): readonly Span[] {
+  const { cells, look, selected } = facts;
+  const room = cells - headCells;
+  const ellipsis = ellipsisOf(facts.unicode);
+  const wide = cells >= 60;
+  const narrow = cells < 36;
+  const tone = selected ? 'strong' : look.tone === 'dim' ? 'dim' : 'plain';
+  const idCells = Math.min(facts.widestId, wide ? Math.floor(cells * 0.3) : room - (narrow ? 0 : 5));
   const attempt = view.attempts > 0 ? `#${view.attempts}` : '';
-  const numbers = wide
-    ? `${attempt.padEnd(4)}${elapsed(view, context).padStart(6)}  `
-    : narrow
-      ? ''
-      : attempt.padEnd(4);
+  const numbers = wide ? `${attempt.padEnd(4)}${facts.elapsed.padStart(6)}  ` : narrow ? '' : attempt.padEnd(4);
   const left = room - idCells - 1 - numbers.length;
   return [
     { text: `${fit(view.id, idCells, ellipsis)} `, tone },

@@ -3,7 +3,7 @@ import stringWidth from 'string-width';
 
 /** How many cells a text takes. */
 export function cellsOf(text: string): number {
-  return stringWidth(text);
+  return text === '…' ? 1 : stringWidth(text);
 }
 
 /** Cuts a text to so many cells; what was cut shows as `ellipsis`, where that fits. */

@@ -146,6 +146,7 @@ async function linkOne({ userTop, folder, tracked }: Destination, path: string):
   const source = join(userTop, path);
   if (path === '.' || path.startsWith('/') || path.split('/')[0] === '..') return 'outside the checkout';
   if (path.split('/').some(isGitName)) return 'part of git';
+  if (path.split('/').some(isGitName)) return 'part of git';
   if ((await kindOf(source)) === null) return 'not in the checkout';
   if (tracked.files.has(path) || tracked.folders.has(path)) return 'tracked by git';
   const blocked = await preparePath(folder, path);

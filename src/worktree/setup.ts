@@ -116,13 +116,13 @@ async function setUp(ports: SetupPorts, request: SetupRequest): Promise<Result<S
   const present = await presentOf(request.folder, last?.made ?? []);
   if (last?.key === key && present.length === last.made.length) return ok({ made: last.made, ran: false });
   const tracked = trackedPaths(files.map(({ path }) => path));
-  const before = last?.before ?? (request.pristine ? [] : await untrackedPaths(request.folder, tracked));
-  await writeStamp(request.stamp, { key: '', made: present, before });
+  const before = new Set(last?.before ?? (request.pristine ? [] : await untrackedPaths(request.folder, tracked)));
+  await writeStamp(request.stamp, { key: '', made: present, before: [...before] });
   const brought = await bring(ports, { folder: request.folder, tracked, sources });
   const failure = await runCommand(ports, request);
   // Without a command, what was brought is all that is new.
   const found = ports.policy.setup === undefined ? [] : await untrackedPaths(request.folder, tracked);
-  const made = [...new Set([...present, ...brought, ...found.filter((path) => !before.includes(path))])].sort();
+  const made = [...new Set([...present, ...brought, ...found.filter((path) => !before.has(path))])].sort();
   // Never half-used: without its key the next use sets it up again.
   await writeStamp(request.stamp, { key: failure === null ? key : '', made });
   return failure === null ? ok({ made, ran: ports.policy.setup !== undefined }) : failed(failure);

@@ -47,7 +47,7 @@ describe('rendering', () => {
         1 | a:  \\u{1b}[31m日本\\u{202e}key = 1
           |                           ^^^
         fix: one
-             two\\tthree
+             two three
 
       1 problem in 1 file
       "

@@ -268,7 +268,7 @@ describe('an agent that reports its result and never exits', () => {
     const [stands, clock, at] = [await standIn(), new FakeClock(), await stage(patient)];
     const running = run(at, stands.command('agent'), { clock });
     const call = await stands.nextInvocation('agent');
-    await call.print('{"type":"result","is_error":false,"result":"All done.\\n{\\"status\\":\\"done\\"}"}\n');
+    await call.print('{"type":"result","is_error":false,"result":"All done."}\n');
     const { result } = await advanceUntil(clock, running);
     expect(result).toEqual({ kind: 'finished', envelope: { status: 'done' } });
     await call.ended;

@@ -22,6 +22,12 @@ test('counts failed tests, and a failed step once, and goes on to the last step'
   expect(code).toBe(1);
 });
 
+test('every file that could not be loaded is a failure, and what else failed is not hidden by it', async () => {
+  const report = [file('failed', []), file('failed', []), file('failed', ['failed', 'passed'])];
+  const { lines } = await verify({ report, failing: ['test'] });
+  expect(lines.at(-1)).toBe(`${1 + further} passed, 3 failed`);
+});
+
 test.each([
   ['a file that could not be loaded', [file('failed', []), file('passed', ['passed'])], 1],
   ['an error outside of every test', [file('passed', ['passed'])], 1],

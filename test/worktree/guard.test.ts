@@ -8,16 +8,27 @@ import { startRun, type FolderRig } from '../rig/folders.js';
 import { makeRepository } from '../rig/repository.js';
 import { temporaryFolder } from '../rig/temp.js';
 
-test.each(['.git', '.GIT', '.Git', 'git~1', 'GIT~1', '.git.', '.git ', '.g\u200cit', '.git::$INDEX_ALLOCATION', 'x\\.git'])(
-  'the name %j is git’s own somewhere',
+test.each([
+  '.git',
+  '.GIT',
+  '.Git',
+  'git~1',
+  'GIT~1',
+  '.git.',
+  '.git ',
+  '.g\u200cit',
+  '.git::$INDEX_ALLOCATION',
+  'x\\.git',
+])('the name %j is git’s own somewhere', (name) => {
+  expect(isGitName(name)).toBe(true);
+});
+
+test.each(['.gitignore', '.github', 'git', 'git~2', 'x.git', '.gitmodules'])(
+  'the name %j is an ordinary one',
   (name) => {
-    expect(isGitName(name)).toBe(true);
+    expect(isGitName(name)).toBe(false);
   },
 );
-
-test.each(['.gitignore', '.github', 'git', 'git~2', 'x.git', '.gitmodules'])('the name %j is an ordinary one', (name) => {
-  expect(isGitName(name)).toBe(false);
-});
 
 test.each([
   ['a', '/etc/passwd'],
@@ -95,7 +106,11 @@ describe('repositories below ignored folders', () => {
 });
 
 describe('the inspection of a tree', () => {
-  async function treeWith(rig: FolderRig, base: Oid, entries: Readonly<Record<string, readonly [string, string]>>): Promise<Oid> {
+  async function treeWith(
+    rig: FolderRig,
+    base: Oid,
+    entries: Readonly<Record<string, readonly [string, string]>>,
+  ): Promise<Oid> {
     const edits = await Promise.all(
       Object.entries(entries).map(
         async ([path, [mode, text]]) =>
@@ -141,7 +156,9 @@ describe('the inspection of a tree', () => {
     const repository = await makeRepository();
     const rig = await startRun(repository);
     const head = await repository.head();
-    const links = Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`l${String(at)}`, ['120000', '/x'] as const]));
+    const links = Object.fromEntries(
+      Array.from({ length: 30 }, (_, at) => [`l${String(at)}`, ['120000', '/x'] as const]),
+    );
     const findings = await inspectTree(rig.git, head, await treeWith(rig, head, links));
     expect(findings).toHaveLength(21);
     expect(findings.at(-1)?.message).toBe('and 10 more of the kind');

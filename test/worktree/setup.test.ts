@@ -39,7 +39,8 @@ async function place(root: string, files: Readonly<Record<string, string>>): Pro
 
 describe('the command', () => {
   test('runs in the folder with CI, the slot and its temporary folder, and what it made is told', async () => {
-    const setup = 'echo "$CI $GIRO_SLOT $GIRO_PORT_BASE $TMPDIR $PWD" > seen; mkdir -p lib/gen node_modules/x; echo 1 > lib/gen/x';
+    const setup =
+      'echo "$CI $GIRO_SLOT $GIRO_PORT_BASE $TMPDIR $PWD" > seen; mkdir -p lib/gen node_modules/x; echo 1 > lib/gen/x';
     const { request, folder, setup: setUp } = await makeBench({ setup });
     const done = await setUp(request);
     expect(done).toEqual({ ok: true, value: { made: ['lib/gen', 'node_modules', 'seen'], ran: true } });
@@ -90,7 +91,9 @@ describe('the command', () => {
   test('cut off by a crash leaves what it made its own, not the agent’s', async () => {
     const bench = await makeBench({ setup: 'echo done > made' });
     await place(bench.folder, { 'agents.txt': 'x', 'half.txt': 'x' });
-    await place(dirname(bench.request.stamp), { 'setup.json': JSON.stringify({ key: '', made: [], before: ['agents.txt'] }) });
+    await place(dirname(bench.request.stamp), {
+      'setup.json': JSON.stringify({ key: '', made: [], before: ['agents.txt'] }),
+    });
     const done = await bench.setup({ ...bench.request, pristine: false });
     expect(done).toMatchObject({ value: { made: ['half.txt', 'made'] } });
   });
@@ -165,7 +168,9 @@ describe('copies', () => {
   test('never leave the checkout, whatever the pattern says', async () => {
     const bench = await makeBench({});
     await place(bench.repository.folder, { 'secret.txt': 'x' });
-    expect(await findSources(bench.repository.path, ['../secret.txt', '/etc/passwd', '../*', '.git/config'])).toEqual([]);
+    expect(await findSources(bench.repository.path, ['../secret.txt', '/etc/passwd', '../*', '.git/config'])).toEqual(
+      [],
+    );
   });
 
   test('are none in a bare repository', async () => {

@@ -135,7 +135,8 @@ class CheckoutPool {
   /** What git or the system refuse (a full disk, a file that withstands) is an answer; anything else is a bug. */
   async #attempt(work: () => Promise<void>): Promise<Result<void, SetupFailure>> {
     try {
-      return ok(await work());
+      await work();
+      return ok(undefined);
     } catch (error) {
       const tail =
         error instanceof GitError

@@ -35,7 +35,8 @@ export async function writeFacts(path: string, facts: Facts): Promise<void> {
 }
 
 function parseFacts(value: unknown): Facts {
-  const record = new Map(Object.entries(Object(value)));
+  if (typeof value !== 'object' || value === null) throw new Error('not an object');
+  const record = new Map<string, unknown>(Object.entries(value));
   return {
     commit: parseOid(String(record.get('commit'))),
     shown: parseOid(String(record.get('shown'))),

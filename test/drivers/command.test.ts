@@ -289,7 +289,7 @@ describe('an agent that reports its result and never exits', () => {
     expect(call.isEnded).toBe(false);
     await call.write({ [at.request.envelopeFile]: '{"status":"done","summary":"now"}' });
     await call.exit(0);
-    const { result, ended } = await advanceUntil(clock, running);
+    const { result, ended } = await running;
     expect(ended).toEqual({ kind: 'exited', code: 0 });
     expect(result).toEqual({ kind: 'finished', envelope: { status: 'done', summary: 'now' } });
   });

@@ -286,7 +286,9 @@ describe('a process that is ended', () => {
     await call.print('x'.repeat(600), 'stdout');
     await clock.advance(250);
     await call.print('x'.repeat(400), 'stderr');
+    await clock.waiting(2); // The time limit and the next look, which comes after the answer of the disk.
     await clock.advance(250);
+    await clock.waiting(2);
     expect(call.isEnded).toBe(false);
     await call.print('x', 'stderr');
     await clock.advance(250);

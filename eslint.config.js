@@ -1,3 +1,4 @@
+import js from '@eslint/js';
 import { defineConfig, globalIgnores } from 'eslint/config';
 import tseslint from 'typescript-eslint';
 import { assertionsOnlyInParse } from './scripts/lint-rules.js';
@@ -17,7 +18,14 @@ const syntax = [
 export default defineConfig(
   globalIgnores(['dist/', 'dist-bench/', 'coverage/']),
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
-  { files: ['**/*.js', '**/*.mjs'], extends: [tseslint.configs.strict] },
+  js.configs.recommended,
+  {
+    files: ['**/*.js', '**/*.mjs'],
+    extends: [tseslint.configs.strict],
+    languageOptions: {
+      globals: { process: false, console: false, URL: false, setTimeout: false, clearTimeout: false },
+    },
+  },
   {
     files: ['**/*.ts', '**/*.tsx'],
     extends: [tseslint.configs.strictTypeChecked],
@@ -35,7 +43,7 @@ export default defineConfig(
         { ignoreArrowShorthand: true, ignoreVoidReturningFunctions: true },
       ],
       // Cutting a text into code points is what a terminal needs.
-      '@typescript-eslint/no-misused-spread': ['error', { allow: ['string'] }],
+      '@typescript-eslint/no-misused-spread': 'off',
       // `Result<Policy, Failure>` says what can go wrong, also where that is the default.
       '@typescript-eslint/no-unnecessary-type-arguments': 'off',
       '@typescript-eslint/prefer-readonly': 'error',

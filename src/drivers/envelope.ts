@@ -52,6 +52,8 @@ export type EnvelopeReading =
   | { readonly kind: 'valid'; readonly envelope: WorkerEnvelope }
   /** Not an envelope of a worker, but trouble told in the agreed form; means something only with exit 75. */
   | { readonly kind: 'unavailable'; readonly unavailable: Unavailable }
+  /** The agent's own closing line flags an error. */
+  | { readonly kind: 'error'; readonly reason: string }
   | { readonly kind: 'invalid'; readonly reason: string };
 
 /** An envelope, and whether it is the very last thing that was printed. */
@@ -108,7 +110,7 @@ function readReport(output: string): EnvelopeReading | null {
   const parsed = reportSchema.safeParse(found.value);
   if (!parsed.success) return null;
   const report = parsed.data;
-  if (report.is_error) return { kind: 'invalid', reason: describeError(report) };
+  if (report.is_error) return { kind: 'error', reason: describeError(report) };
   const { reading } = readEnvelope(
     typeof report.result === 'string' ? report.result : JSON.stringify(report.structured_output ?? ''),
   );
@@ -129,7 +131,7 @@ function withDenials(reading: EnvelopeReading, { permission_denials: denials = [
 function describeError({ api_error_status: status, result, subtype }: Report): string {
   const words = typeof result === 'string' && result !== '' ? result : (subtype ?? 'no reason given');
   const code = status === null || status === undefined ? '' : ` ${String(status)}`;
-  return printable(`agent reported an error${code}: ${words.replace(/\s+/g, ' ').trim().slice(0, 300)}`);
+  return printable(`error${code}: ${words.replace(/\s+/g, ' ').trim().slice(0, 300)}`);
 }
 
 function nothingAfter(output: string, end: number): boolean {

@@ -32,10 +32,15 @@ function judgeExit(code: number, envelope: EnvelopeReading): WorkerResult {
     const { reason, until } = envelope.unavailable;
     return { kind: 'operation', reason: `agent is unavailable: ${reason}`, ...(until === undefined ? {} : { until }) };
   }
-  if (code !== 0) return { kind: 'failed', reason: `agent exited ${String(code)}` };
+  if (code !== 0) {
+    const why = envelope.kind === 'error' ? `: ${envelope.reason}` : '';
+    return { kind: 'failed', reason: `agent exited ${String(code)}${why}` };
+  }
   switch (envelope.kind) {
     case 'valid':
       return { kind: 'finished', envelope: envelope.envelope };
+    case 'error':
+      return { kind: 'failed', reason: `agent reported an ${envelope.reason}` };
     case 'invalid':
       return { kind: 'failed', reason: envelope.reason };
     case 'unavailable':

@@ -126,8 +126,8 @@ export class Place {
     await removeTree(place.#index);
     place.standing = 'left';
     place.#commit = facts?.commit ?? head;
-    place.#shown = facts?.shown ?? null;
-    place.#known = facts?.known ?? [];
+    place.#known = await presentTrees(ports.git, facts?.known ?? []);
+    place.#shown = (await presentTrees(ports.git, facts === null ? [] : [facts.shown]))[0] ?? null;
     place.#filled = facts?.filled ?? true;
     place.#traced = false;
     place.#stashes = facts?.stashes ?? (await stashEntries(ports.git.commonDir));
@@ -352,4 +352,18 @@ export class Place {
     const facts = { commit: this.#commit, shown: this.#shown, known: this.#known, filled, stashes: this.#stashes };
     await writeFacts(this.#facts, facts);
   }
+}
+
+/** What was only shown may have been collected as garbage since; it is no help any more then. */
+async function presentTrees(git: Pick<Git, 'readTree'>, trees: readonly Oid[]): Promise<readonly Oid[]> {
+  const present: Oid[] = [];
+  for (const tree of trees) {
+    try {
+      await git.readTree(tree);
+      present.push(tree);
+    } catch (error) {
+      if (!(error instanceof GitError)) throw error;
+    }
+  }
+  return present;
 }

@@ -220,6 +220,10 @@ describe('how it ended', () => {
       kind: 'failed',
       reason: 'agent reported an error 429: slow down',
     });
+    expect((await shell(`echo '${line}'; exit 1`)).result).toEqual({
+      kind: 'failed',
+      reason: 'agent exited 1: error 429: slow down',
+    });
   });
 
   test('denied tools are told in the summary, and the work still goes to the gates', async () => {

@@ -116,8 +116,8 @@ test('an error flag in the closing line of an agent is read from its field', () 
   const line =
     '{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"limit\\u001b[2J reached"}';
   expect(readOutput(`starting\n${line}\n`).reading).toEqual({
-    kind: 'invalid',
-    reason: 'agent reported an error 429: limit\\u{1b}[2J reached',
+    kind: 'error',
+    reason: 'error 429: limit\\u{1b}[2J reached',
   });
   expect(readOutput(`${line}\nand then it went on`).reading).toEqual({ kind: 'absent' });
   expect(readOutput('{"type":"user","is_error":true}').reading).toEqual({ kind: 'absent' });

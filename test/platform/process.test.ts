@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { readFileSync, readdirSync } from 'node:fs';
-import { chmod, readFile, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { endEveryProcess, runProcess } from '../../src/platform/process.js';
@@ -280,6 +280,8 @@ describe('a process that is ended', () => {
   test('stalls when it writes more than it may, to both files together', async () => {
     const { request, clock, folder } = await setUp();
     const standIn = await openStandIn();
+    await mkdir(join(folder, 'logs'));
+    await writeFile(join(folder, 'logs', 'log'), 'x'.repeat(900)); // What an earlier process wrote does not count.
     const limit = { maxOutputBytes: 1_000, outputFile: join(folder, 'out') };
     const running = runProcess(request(standIn.command('agent'), limit));
     const call = await standIn.nextInvocation('agent');

@@ -132,12 +132,11 @@ class Repository implements TestRepository {
       GIT_COMMITTER_EMAIL: 'test@localhost',
       GIT_COMMITTER_DATE: date,
     };
-    const { stdout } = await exec('git', [...args], {
-      cwd: this.path,
-      env,
-      maxBuffer: 64 * 1024 * 1024,
-      timeout: 60_000,
-    });
+    const options = { cwd: this.path, env, maxBuffer: 64 * 1024 * 1024, timeout: 60_000 };
+    const running = exec('git', [...args], options);
+    // A hook that reads its input must come to its end.
+    running.child.stdin?.end();
+    const { stdout } = await running;
     return stdout.replace(/\n$/, '');
   }
 

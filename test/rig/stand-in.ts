@@ -2,11 +2,13 @@
  * Agents and gates played by the test: a real program, started by real code, that connects back, says how it was started and
  * does what the test tells it. Waiting is for what happens, never for time.
  */
+import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { join } from 'node:path';
+import { parseProcessStat } from '../../src/platform/identity.js';
 import { temporaryFolder } from './temp.js';
 import type { TemporaryFolder } from './temp.js';
 
@@ -327,10 +329,14 @@ export class StandIn {
   }
 }
 
+/** One that has ended and was not yet reaped still answers to `kill`; where there is a /proc, that tells. */
 function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);
-    return true;
+    return (
+      !existsSync('/proc/self/stat') ||
+      parseProcessStat(readFileSync(`/proc/${String(pid)}/stat`, 'latin1')).state !== 'Z'
+    );
   } catch {
     return false;
   }

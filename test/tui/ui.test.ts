@@ -99,8 +99,8 @@ describe('leaving', () => {
   });
 
   test('a pasted text cannot stop the run', () => {
-    expect(effects(initialUi, [...'qy\r'])).toEqual([]);
-    expect(press(pressed(initialUi, ['q']), [...'yes'], extent())).toMatchObject({
+    expect(effects(initialUi, ['q', 'y', 'Enter'])).toEqual([]);
+    expect(press(pressed(initialUi, ['q']), ['y', 'e', 's'], extent())).toMatchObject({
       ui: { asking: false },
       effects: [],
     });

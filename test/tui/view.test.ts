@@ -153,7 +153,6 @@ describe('the frame', () => {
     const plain = frameOf(input({ log }), false);
     const colored = frameOf(input({ log }), true);
     expect(plain.join('')).not.toContain('\u001b');
-    // eslint-disable-next-line no-control-regex -- that is what colour is
     expect(colored.map((row) => row.replace(/\u001b\[[0-9;]*m/g, ''))).toEqual(plain);
     for (const row of colored)
       expect(row.lastIndexOf('\u001b[0m')).toBeGreaterThanOrEqual(row.lastIndexOf('\u001b[') - 3);

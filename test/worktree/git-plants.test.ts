@@ -14,10 +14,12 @@ interface Scene {
   readonly repository: TestRepository;
   /** A linked worktree of giro's, which an agent could write. */
   readonly worktree: string;
-  /** A shell command that leaves a mark and passes its input on. */
+  /** A shell command that leaves a mark and passes on what it reads. */
   readonly command: string;
-  /** A program with that command. */
+  /** The same. */
   readonly program: string;
+  /** One that reads nothing. */
+  readonly deaf: string;
 }
 
 interface Plant {
@@ -177,11 +179,11 @@ const plants: readonly Plant[] = [
   {
     name: 'programs for remotes',
     plant: config(
-      ['core.sshCommand', command],
-      ['credential.helper', ({ program }) => program],
-      ['core.alternateRefsCommand', command],
+      ['core.sshCommand', ({ deaf }) => deaf],
+      ['credential.helper', ({ deaf }) => deaf],
+      ['core.alternateRefsCommand', ({ deaf }) => deaf],
       ['protocol.ext.allow', () => 'always'],
-      ['remote.origin.url', ({ program }) => `ext::${program}`],
+      ['remote.origin.url', ({ deaf }) => `ext::${deaf}`],
     ),
     control: [['fetch', 'origin']],
   },
@@ -273,8 +275,11 @@ async function makeScene(): Promise<Scene> {
   await repository.write('f.txt', 'mine\n');
   await mkdir(join(repository.folder, 'marks'));
   const program = join(repository.folder, 'bin', 'mark');
-  await put(program, `#!/bin/sh\n: > ${join(repository.folder, 'marks')}/$$\nexec cat\n`, 0o755);
-  return { repository, worktree, program, command: program };
+  const deaf = join(repository.folder, 'bin', 'deaf');
+  const mark = `: > ${join(repository.folder, 'marks')}/$$`;
+  await put(program, `#!/bin/sh\n${mark}\nexec cat\n`, 0o755);
+  await put(deaf, `#!/bin/sh\n${mark}\n`, 0o755);
+  return { repository, worktree, program, deaf, command: program };
 }
 
 /** Everything `Git` can do. */

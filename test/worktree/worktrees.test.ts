@@ -205,6 +205,9 @@ describe('preparing', () => {
     await rig.worktrees.takeBack(worktree);
     await prepared(rig, first, head);
     expect(await agentGit(worktree.folder, 'status', '--porcelain', '--branch')).toBe('## HEAD (no branch)');
+    expect(await repository.git('worktree', 'list', '--porcelain')).toContain(
+      `worktree ${worktree.folder}\nHEAD ${head}`,
+    );
     expect(await repository.fingerprint()).toBe(before);
   });
 
@@ -360,6 +363,9 @@ describe('taking back', () => {
     expect(ofTwo.elsewhere).toMatchObject([{ where: 'stash' }]);
     expect(await repository.git('show', 'refs/giro/salvage/auth/02-store/1^3:new.txt')).toBe('of B');
     expect(await repository.git('stash', 'list')).toBe(theirs);
+
+    await prepared(rig, first, one.commit);
+    expect((await rig.worktrees.takeBack(one)).elsewhere).toEqual([]);
   });
 
   test('a .git that was deleted or replaced is refused; the files are taken without going near it', async () => {
@@ -634,6 +640,28 @@ describe('a later run', () => {
 
     expect(await read(worktree, 'src/c.txt')).toBe('c\n');
     expect([...(await salvaged(rig))]).toEqual([]);
+  });
+
+  test('goes on although its notes are damaged or name what is gone', async () => {
+    const repository = await makeProject();
+    const head = await repository.head();
+    const earlier = await startRun(repository);
+    const worktree = await prepared(earlier, first, head);
+    const facts = join(earlier.root, 'store', 'w1', 'facts.json');
+    const gone = 'a'.repeat(40);
+    await writeFile(
+      facts,
+      (await readFile(facts, 'utf8')).replaceAll(/[0-9a-f]{40}(?=",|"\])/g, gone).replace(gone, head),
+    );
+    const rig = await startRun(repository);
+    await prepared(rig, first, head);
+    expect(await agentGit(worktree.folder, 'status', '--porcelain')).toBe('');
+
+    await writeFile(facts, '{"commit":');
+    const later = await startRun(repository);
+    expect(await later.worktrees.find(first)).toMatchObject({ commit: head });
+    await prepared(later, first, head);
+    expect([...(await salvaged(later))]).toEqual([]);
   });
 
   test('a worktree of another Spec, or of the person, is not touched', async () => {

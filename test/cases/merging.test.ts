@@ -1,0 +1,148 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { eventsOf, makeProject, unchangedBy } from '../rig/giro.js';
+import { openRepository } from '../rig/repository.js';
+import { scaled } from '../rig/scale.js';
+
+test('C058 a conflict leaves nothing behind, and the innocent land', async () => {
+  const project = await makeProject({
+    files: { 'line.txt': 'base\n' },
+    issues: { '01-a': {}, '02-b': {}, '03-c': {} },
+    // B has its try before A lands and never resolves; C is last.
+    agent: [
+      'case "$GIRO_ISSUE" in',
+      '01-a) echo a > line.txt ;;',
+      '02-b) while [ "$GIRO_ATTEMPT" = 1 ] && [ ! -f "$HOME/a-landed" ]; do sleep 0.05; done; if [ "$GIRO_ATTEMPT" = 1 ]; then echo b > line.txt; fi; echo "$GIRO_ATTEMPT" > b.txt ;;',
+      '03-c) while [ ! -f "$HOME/b-done" ]; do sleep 0.05; done; echo c > c.txt ;;',
+      'esac',
+    ].join('\n'),
+  });
+  const started = project.start(['implement', 's1', '--json', '-c', '3']);
+  await started.event('issue.integrated', (event) => event.issue === '01-a');
+  await writeFile(join(project.home, 'a-landed'), '');
+  await started.event('issue.escalated', (event) => event.issue === '02-b');
+  await writeFile(join(project.home, 'b-done'), '');
+  const run = await started.ended;
+  expect(run.code).toBe(2);
+  expect(eventsOf(run, 'issue.integrated').map((event) => event.issue)).toEqual(['01-a', '03-c']);
+  expect(eventsOf(run, 'candidate.conflicted')[0]).toMatchObject({ issue: '02-b', files: ['line.txt'] });
+  expect(await project.issueFile('02-b')).toContain('line.txt: conflicts');
+  expect(await project.show('giro/s1', 'line.txt')).toBe('a');
+  expect(await project.git('grep', '-l', '<<<<<<<', 'giro/s1').catch(() => 'none')).toBe('none');
+});
+
+test.each(['pre-merge-commit', 'commit-msg', 'reference-transaction'])('C059 a hook %s that refuses is not run, and nothing is lost', async (hook) => {
+  const project = await makeProject({ issues: { '01-a': {}, '02-b': {} } });
+  await mkdir(join(project.path, '.git/hooks'), { recursive: true });
+  await writeFile(join(project.path, '.git/hooks', hook), '#!/bin/sh\ntouch "$(dirname "$0")/../../hook-ran"\nexit 1\n', { mode: 0o755 });
+  const run = await unchangedBy(project, () => project.giro(['implement', 's1']));
+  expect(run.code).toBe(0);
+  expect(run.stdout).toMatch(/hooks? .*(not run|never run|runs none)/i);
+});
+
+test('C060 two branches that are green alone and red together: the second is sent back with the error', async () => {
+  const project = await makeProject({
+    files: { 'lib.sh': 'foo() { :; }\n' },
+    issues: { '01-a': {}, '02-b': {} },
+    agent: [
+      'case "$GIRO_ISSUE-$GIRO_ATTEMPT" in',
+      '01-a-*) sed -i s/foo/bar/ lib.sh ;;',
+      '02-b-1) while [ ! -f "$HOME/go" ]; do sleep 0.05; done; printf ". ./lib.sh\\nfoo\\n" > new.sh ;;',
+      '02-b-*) cat > "$HOME/prompt"; printf ". ./lib.sh\\nbar\\n" > new.sh ;;',
+      'esac',
+    ].join('\n'),
+    verify: 'test = "test ! -f new.sh || bash -eu new.sh"',
+  });
+  const started = project.start(['implement', 's1', '--json', '-c', '2']);
+  const first = await started.event('issue.integrated', (event) => event.issue === '01-a');
+  await writeFile(join(project.home, 'go'), '');
+  const rejected = await started.event('candidate.rejected');
+  expect(rejected).toMatchObject({ issue: '02-b', tip: first.commit });
+  const run = await started.ended;
+  expect(run.code).toBe(0);
+  expect(await readFile(join(project.home, 'prompt'), 'utf8')).toMatch(/foo: command not found/);
+  expect(eventsOf(run, 'attempt.started').filter((event) => event.issue === '02-b')[1]?.base).toBe(first.commit);
+});
+
+test('C060 unsolved, it ends with exit 2 and the tip of the first', async () => {
+  const project = await makeProject({
+    issues: { '01-a': {}, '02-b': {} },
+    agent: 'if [ "$GIRO_ISSUE" = 02-b ]; then while [ ! -f "$HOME/go" ]; do sleep 0.05; done; fi\necho "$GIRO_ATTEMPT" > "$GIRO_ISSUE.txt"\n',
+    verify: 'test = "! test -f 01-a.txt || ! test -f 02-b.txt"',
+  });
+  const started = project.start(['implement', 's1', '--json', '-c', '2']);
+  await started.event('issue.integrated', (event) => event.issue === '01-a');
+  await writeFile(join(project.home, 'go'), '');
+  const run = await started.ended;
+  expect(run.code).toBe(2);
+  expect(await project.show('giro/s1', '02-b.txt')).toBeNull();
+});
+
+test('C062 two Issues that finish at the same moment land one at a time, each verified as it lands', async () => {
+  for (let round = 0; round < scaled(2, 10); round += 1) {
+    const project = await makeProject({
+      issues: { '01-a': {}, '02-b': {} },
+      agent: 'touch "$HOME/at-$GIRO_ISSUE"\nwhile [ ! -f "$HOME/at-01-a" ] || [ ! -f "$HOME/at-02-b" ]; do sleep 0.02; done\necho x > "$GIRO_ISSUE.txt"\n',
+      verify: `[verify.merged]\nrun = ${JSON.stringify(`sleep ${scaled('0.3', '3')}; git ls-tree -r HEAD -- . | grep -v docs/specs | git hash-object --stdin >> "$HOME/verified"; date +%s%N >> "$HOME/times"`)}\non = ["integration"]\n[verify.test]\nrun = "true"`,
+    });
+    const run = await project.implement('-c', '2');
+    expect(run.code).toBe(0);
+    const landed = eventsOf(run, 'issue.integrated');
+    const verified = eventsOf(run, 'candidate.made');
+    expect(landed).toHaveLength(2);
+    // The second was tried on the first's landed commit, or tried again there; what landed is what was verified.
+    for (const event of landed) {
+      const codeTree = (await project.git('log', '-1', '--format=%(trailers:key=Giro-Code-Tree,valueonly)', event.commit)).trim();
+      expect(verified.some((candidate) => candidate.issue === event.issue && candidate.tree === codeTree)).toBe(true);
+    }
+    const order = run.events.filter((event) => event.type === 'candidate.made' || event.type === 'issue.integrated').map((event) => event.type);
+    expect(order).toEqual(['candidate.made', 'issue.integrated', 'candidate.made', 'issue.integrated']);
+  }
+});
+
+test('C064 while the target ref is locked nothing is merged and nothing is deleted', async () => {
+  const project = await makeProject({ issues: { '01-a': {} }, agent: 'while [ ! -f "$HOME/go" ]; do sleep 0.05; done\necho x > a.txt\n' });
+  const started = project.start(['implement', 's1', '--json']);
+  const attempt = await started.event('attempt.started');
+  await writeFile(join(project.path, '.git/refs/heads/giro/s1.lock'), '');
+  await writeFile(join(project.home, 'go'), '');
+  const run = await started.ended;
+  expect(run.code).not.toBe(0);
+  expect(eventsOf(run, 'issue.integrated')).toEqual([]);
+  expect(await project.show('giro-issue/s1/01-a', 'a.txt')).toBe('x');
+  expect(await readFile(join(attempt.worktree, 'a.txt'), 'utf8')).toBe('x\n');
+});
+
+test('C065 conflicts of every kind are conflicts with the right path', async () => {
+  const project = await makeProject({
+    files: { 'binary.bin': 'a\0b', 'gone.txt': 'base\n', 'name ä.txt': 'base\n', 'README.md': '# T\n' },
+    issues: { '01-a': {}, '02-b': {} },
+    budget: 'attempts = 1',
+    agent: [
+      'if [ "$GIRO_ISSUE" = 01-a ]; then printf "a\\0c" > binary.bin; rm gone.txt; echo mine > "name ä.txt"; mkdir both; echo 1 > both/add.txt',
+      'else while [ ! -f "$HOME/go" ]; do sleep 0.05; done; printf "a\\0d" > binary.bin; echo changed > gone.txt; echo theirs > "name ä.txt"; mkdir both; echo 2 > both/add.txt; fi',
+    ].join('\n'),
+  });
+  const started = project.start(['implement', 's1', '--json', '-c', '2']);
+  await started.event('issue.integrated', (event) => event.issue === '01-a');
+  await writeFile(join(project.home, 'go'), '');
+  const run = await started.ended;
+  expect(run.code).toBe(2);
+  expect([...(eventsOf(run, 'candidate.conflicted')[0]?.files ?? [])].sort()).toEqual(['binary.bin', 'both/add.txt', 'gone.txt', 'name ä.txt']);
+});
+
+test('C068 merged, different and existing are decided by exit codes', async () => {
+  const project = await makeProject({ issues: {} });
+  await project.git('switch', '-q', '-c', 'side');
+  await project.write('x.txt', 'x');
+  const side = await project.commit('side');
+  await project.git('switch', '-q', 'main');
+  const main = await project.head();
+  const git = await openRepository(project);
+  expect(await git.isAncestor(side, main)).toBe(false);
+  expect(await git.isAncestor(main, side)).toBe(true);
+  expect((await git.diffTrees(main, side)).map((change) => change.path)).toContain('x.txt');
+  expect(await git.diffTrees(main, main)).toEqual([]);
+  expect(await git.readRef('refs/heads/nowhere')).toBeNull();
+});

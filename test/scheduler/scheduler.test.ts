@@ -1,0 +1,425 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import type { IssueId } from '../../src/issue.js';
+import { schedule } from '../../src/scheduler/scheduler.js';
+import type { AgentSlots, ExecutionOutcome, ScheduledIssue, SchedulerRequest } from '../../src/scheduler/scheduler.js';
+import { FakeClock } from '../rig/clock.js';
+import { letter, nodes } from './issues.js';
+
+/** An Issue in the hands of the test: each step of its execution waits to be told. */
+class Execution {
+  readonly slots: AgentSlots;
+  readonly outcome: Promise<ExecutionOutcome>;
+  readonly #agents: (() => void)[] = [];
+  #resolve: (outcome: ExecutionOutcome) => void = () => undefined;
+  #reject: (error: unknown) => void = () => undefined;
+  agentsRunning = 0;
+  agentsRun = 0;
+
+  constructor(slots: AgentSlots) {
+    this.slots = slots;
+    this.outcome = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+  }
+
+  /** Asks for a slot and keeps the agent there until `endAgent`. */
+  ask(): Promise<void> {
+    const asked = this.slots.agent(async () => {
+      this.agentsRun += 1;
+      this.agentsRunning += 1;
+      await new Promise<void>((end) => this.#agents.push(end));
+      this.agentsRunning -= 1;
+    });
+    asked.catch(() => undefined);
+    return asked;
+  }
+
+  async endAgent(): Promise<void> {
+    this.#agents.shift()?.();
+    await turn();
+  }
+
+  async end(outcome: ExecutionOutcome): Promise<void> {
+    this.#resolve(outcome);
+    await turn();
+  }
+
+  async fail(error: unknown): Promise<void> {
+    this.#reject(error);
+    await turn();
+  }
+}
+
+interface Bench {
+  readonly clock: FakeClock;
+  readonly abort: AbortController;
+  readonly result: ReturnType<typeof schedule>;
+  /** Names of the Issues that began, in order. */
+  readonly began: string[];
+  readonly of: (name: string) => Execution;
+  /** Names of those with an agent at work. */
+  readonly working: () => string;
+}
+
+/** Schedules a small graph; each execution asks for its first agent at once unless told otherwise. */
+function bench(
+  graph: string,
+  more: Partial<Omit<SchedulerRequest, 'estimate'>> & {
+    readonly issue?: Readonly<Record<string, Partial<ScheduledIssue>>>;
+    readonly estimate?: Readonly<Record<string, number>>;
+    readonly asks?: boolean;
+  } = {},
+): Bench {
+  const clock = new FakeClock();
+  const abort = new AbortController();
+  const executions = new Map<IssueId, Execution>();
+  const began: string[] = [];
+  const short = (own: IssueId): string => own.replace(/^\d+-/, '');
+  const result = schedule({
+    issues: nodes(graph).map((node) => ({
+      ...node,
+      touches: [],
+      resources: [],
+      settled: false,
+      blocked: false,
+      resuming: false,
+      ...more.issue?.[short(node.id)],
+    })),
+    concurrency: more.concurrency ?? 9,
+    estimate: (own) => more.estimate?.[short(own)] ?? 1,
+    clock,
+    signal: more.signal ?? abort.signal,
+    execute:
+      more.execute ??
+      ((own, slots) => {
+        expect(executions.has(own), 'executed once').toBe(false);
+        const execution = new Execution(slots);
+        executions.set(own, execution);
+        began.push(short(own));
+        if (more.asks !== false) void execution.ask();
+        return execution.outcome;
+      }),
+  });
+  result.catch(() => undefined);
+  const of = (name: string): Execution => {
+    const execution = executions.get(letter(name));
+    if (execution === undefined) throw new Error(`${name} has not begun`);
+    return execution;
+  };
+  const working = (): string => began.filter((name) => of(name).agentsRunning > 0).join(' ');
+  return { clock, abort, result, began, of, working };
+}
+
+const land = async (execution: Execution): Promise<void> => {
+  await execution.endAgent();
+  await execution.end('integrated');
+};
+
+describe('dispatch', () => {
+  test('what is ready begins in the same tick, before anybody awaits', () => {
+    expect(bench('a, b, c: a').began).toEqual(['a', 'b']);
+  });
+
+  test('a dependent begins at the integration of its last dependency, not at the end of the agent or the gates', async () => {
+    const run = bench('a, b, c: a b');
+    await land(run.of('a'));
+    await run.of('b').endAgent();
+    await run.clock.advance(3_600_000);
+    expect(run.began).toEqual(['a', 'b']);
+    await run.of('b').end('integrated');
+    expect(run.began).toEqual(['a', 'b', 'c']);
+    await land(run.of('c'));
+    expect(Object.fromEntries(await run.result)).toEqual({ '1-a': 'integrated', '2-b': 'integrated', '3-c': 'integrated' });
+  });
+
+  test('a dependency that is red on the merged tree keeps its dependents waiting, and nobody else', async () => {
+    const run = bench('a, b: a, c: b, d');
+    await run.of('a').endAgent();
+    await run.of('a').end('needs-human');
+    await land(run.of('d'));
+    expect(Object.fromEntries(await run.result)).toEqual({
+      '1-a': 'needs-human',
+      '2-b': 'waiting',
+      '3-c': 'waiting',
+      '4-d': 'integrated',
+    });
+  });
+
+  test('the longest remaining path is served first, then work in progress, then the number', async () => {
+    const run = bench('a, b, c, d, e: d', { concurrency: 1, issue: { c: { resuming: true } } });
+    for (const name of ['d', 'c', 'a', 'b']) {
+      expect(run.began.at(-1)).toBe(name);
+      // Work in progress loses to a longer path: e is behind d only, and its path is as short as the others'.
+      await land(run.of(name));
+    }
+    await land(run.of('e'));
+    expect(run.began).toEqual(['d', 'c', 'a', 'b', 'e']);
+    await run.result;
+  });
+
+  test('what is done already satisfies its dependents and what is blocked does not; neither is run nor reported', async () => {
+    const run = bench('a, b: a, c, d: c', { issue: { a: { settled: true }, c: { blocked: true } } });
+    expect(run.began).toEqual(['b']);
+    await land(run.of('b'));
+    expect(Object.fromEntries(await run.result)).toEqual({ '2-b': 'integrated', '4-d': 'waiting' });
+  });
+
+  test('an Issue with an unknown dependency waits: starting it would be the worse mistake', async () => {
+    const run = bench('b: z');
+    expect(Object.fromEntries(await run.result)).toEqual({ '2-b': 'waiting' });
+  });
+
+  test('nothing to run is a result, not a wait', async () => {
+    expect([...(await bench('a', { issue: { a: { settled: true } } }).result)]).toEqual([]);
+  });
+
+  test('priorities count in the unit of the estimates, whole paths and not single Issues', () => {
+    const run = bench('a, b, c: b', { concurrency: 1, estimate: { a: 1000, b: 1, c: 1000 } });
+    expect(run.began).toEqual(['b']);
+  });
+});
+
+describe('slots', () => {
+  test('an Issue in its gates gives its slot to the next, and its retry waits for one', async () => {
+    const run = bench('a, b, c', { concurrency: 1 });
+    await run.of('a').endAgent();
+    expect(run.working()).toBe('b');
+    void run.of('a').ask();
+    await turn();
+    expect(run.working()).toBe('b');
+    await run.of('b').endAgent();
+    expect(run.working(), 'the retry outranks c, which is equal and new').toBe('a');
+    expect(run.began).toEqual(['a', 'b']);
+    await run.of('a').endAgent();
+    expect(run.working()).toBe('c');
+  });
+
+  test('a new Issue with a longer path is served before a retry with a shorter one', async () => {
+    const run = bench('a, b, c: b, d: c', { concurrency: 2, issue: { a: { resources: ['db'] }, b: { resources: ['db'] } } });
+    // b has the longest path: a waits for its lease until b has landed.
+    expect(run.began).toEqual(['b']);
+    await run.of('b').endAgent();
+    await run.of('b').end('integrated');
+    expect(run.began).toEqual(['b', 'c', 'a']);
+    await run.of('a').endAgent();
+    await run.of('c').endAgent();
+    void run.of('a').ask();
+    await turn();
+    expect(run.working()).toBe('a');
+  });
+
+  test('retries are served by priority, not in the order they came', async () => {
+    const run = bench('a, b, c, d: c', { concurrency: 3 });
+    for (const name of ['a', 'b', 'c']) await run.of(name).endAgent();
+    // Three agents without an Issue of the graph keep all slots: later asks must queue.
+    for (const name of ['a', 'b', 'c']) void run.of(name).ask();
+    await turn();
+    expect(run.working()).toBe('c a b');
+    for (const name of ['a', 'b', 'c']) void run.of(name).ask();
+    await run.of('a').endAgent();
+    expect([run.of('a').agentsRun, run.of('b').agentsRun, run.of('c').agentsRun]).toEqual([2, 2, 3]);
+  });
+
+  test('an Issue that never asks for an agent gives its slot back when it is at rest', async () => {
+    const run = bench('a, b', { concurrency: 1, asks: false });
+    expect(run.began).toEqual(['a']);
+    await run.of('a').end('integrated');
+    expect(run.began).toEqual(['a', 'b']);
+    await run.of('b').end('integrated');
+    await run.result;
+  });
+
+  test('an agent that throws gives its slot back, and its error goes to its own execution', async () => {
+    const run = bench('a, b', { concurrency: 1, asks: false });
+    await expect(run.of('a').slots.agent(() => Promise.reject(new Error('no such program')))).rejects.toThrow('no such program');
+    await turn();
+    expect(run.began).toEqual(['a', 'b']);
+  });
+
+  test('the value of an agent is handed on', async () => {
+    const run = bench('a', { asks: false });
+    await expect(run.of('a').slots.agent(() => Promise.resolve(42))).resolves.toBe(42);
+  });
+});
+
+describe('leases', () => {
+  test('are held until the Issue is at rest, whatever its outcome, and block only what overlaps', async () => {
+    for (const outcome of ['integrated', 'needs-human', 'stopped'] as const) {
+      const run = bench('a, b, c', {
+        issue: { a: { touches: ['src/auth/**'] }, b: { touches: ['src/auth/login.ts'] }, c: { touches: ['src/authors/**'] } },
+      });
+      expect(run.began).toEqual(['a', 'c']);
+      await run.of('a').endAgent();
+      expect(run.began).toEqual(['a', 'c']);
+      await run.of('a').end(outcome);
+      expect(run.began).toEqual(['a', 'c', 'b']);
+    }
+  });
+});
+
+describe('bugs', () => {
+  test('an execute that throws is noticed: the others finish, then its error comes out', async () => {
+    const error = new Error('a bug');
+    const run = bench('a, b, c, d: b, e: a', { concurrency: 1 });
+    await land(run.of('a'));
+    await run.of('b').endAgent();
+    await run.of('b').fail(error);
+    await land(run.of('c'));
+    await land(run.of('e'));
+    await expect(run.result).rejects.toBe(error);
+    expect(run.began).toEqual(['a', 'b', 'c', 'e']);
+  });
+
+  test('also when it throws before it returns a promise', async () => {
+    const error = new Error('at once');
+    const run = bench('a', {
+      execute: () => {
+        throw error;
+      },
+    });
+    await expect(run.result).rejects.toBe(error);
+  });
+
+  test('several come out together', async () => {
+    const run = bench('a, b');
+    await run.of('a').fail(new Error('one'));
+    await run.of('b').fail(new Error('two'));
+    await expect(run.result).rejects.toMatchObject({ errors: [{ message: 'one' }, { message: 'two' }] });
+  });
+});
+
+describe('abort', () => {
+  test('nothing starts any more, and the result waits for what runs', async () => {
+    const run = bench('a, b, c: a', { concurrency: 1 });
+    const settled = { is: false };
+    void run.result.then(() => {
+      settled.is = true;
+    });
+    run.abort.abort(new Error('stop'));
+    await run.of('a').endAgent();
+    expect(settled.is).toBe(false);
+    await run.of('a').end('integrated');
+    expect(run.began).toEqual(['a']);
+    expect(Object.fromEntries(await run.result)).toEqual({ '1-a': 'integrated', '2-b': 'waiting', '3-c': 'waiting' });
+  });
+
+  test('whoever waits for a slot is told at once, with the reason, and no agent runs', async () => {
+    const reason = new Error('stop');
+    const run = bench('a, b', { concurrency: 1 });
+    await run.of('a').endAgent();
+    const asked = run.of('a').ask();
+    run.abort.abort(reason);
+    await expect(asked).rejects.toBe(reason);
+    await expect(run.of('a').ask()).rejects.toBe(reason);
+    expect(run.of('a').agentsRun).toBe(1);
+    await run.of('a').fail(reason);
+    await land(run.of('b'));
+    // Passing the reason on is how an execution stops; it is no bug.
+    expect(Object.fromEntries(await run.result)).toEqual({ '1-a': 'stopped', '2-b': 'integrated' });
+  });
+
+  test('the slot of the dispatch is not used after it either', async () => {
+    const run = bench('a', { asks: false });
+    run.abort.abort(new Error('stop'));
+    await expect(run.of('a').ask()).rejects.toThrow('stop');
+    expect(run.of('a').agentsRun).toBe(0);
+  });
+
+  test('one that came before the start lets nothing start', async () => {
+    const run = bench('a', { signal: AbortSignal.abort() });
+    expect(run.began).toEqual([]);
+    expect(Object.fromEntries(await run.result)).toEqual({ '1-a': 'waiting' });
+  });
+
+  test('an Issue promised a slot that is just being freed stays where it was', async () => {
+    const run = bench('a, b', { concurrency: 1, asks: false });
+    let beganAtAbort: readonly string[] = [];
+    await run.of('a').slots.agent(() => {
+      // Two promises later the slot is promised to b, and the queue has not given it away yet.
+      queueMicrotask(() => {
+        queueMicrotask(() => {
+          beganAtAbort = [...run.began];
+          run.abort.abort(new Error('stop'));
+        });
+      });
+      return Promise.resolve();
+    });
+    expect(beganAtAbort).toEqual(['a']);
+    await run.of('a').end('stopped');
+    expect(Object.fromEntries(await run.result)).toEqual({ '1-a': 'stopped', '2-b': 'waiting' });
+  });
+
+  test('a real error after it is still a bug', async () => {
+    const run = bench('a');
+    run.abort.abort(new Error('stop'));
+    await run.of('a').fail(new Error('a bug'));
+    await expect(run.result).rejects.toThrow('a bug');
+  });
+});
+
+describe('a slot that frees just before a landing', () => {
+  /** x has taken 10 s, so that landings are worth 500 ms; a leads to the long path of b, and c is short. */
+  async function beforeLanding(): Promise<Bench> {
+    const run = bench('x, a: x, b: a, c: x, d: x', { concurrency: 1, estimate: { b: 10 } });
+    await run.clock.advance(10_000);
+    await land(run.of('x'));
+    expect(run.working()).toBe('a');
+    await run.clock.advance(10_000);
+    await run.of('a').endAgent();
+    return run;
+  }
+
+  test('is held for the more critical Issue that the landing releases', async () => {
+    const run = await beforeLanding();
+    expect(run.working()).toBe('');
+    await run.clock.advance(40);
+    await run.of('a').end('integrated');
+    expect(run.working()).toBe('b');
+    expect(run.clock.sleeping, 'the timer is off').toBe(0);
+  });
+
+  test('is held for a bounded time, by the injected clock', async () => {
+    const run = await beforeLanding();
+    await run.clock.advance(49);
+    expect(run.working()).toBe('');
+    await run.clock.advance(1);
+    expect(run.working()).toBe('c');
+    expect(run.clock.sleeping).toBe(0);
+    await run.of('a').end('integrated');
+    expect(run.working()).toBe('c');
+  });
+
+  test('is not held when the landing fails or goes back to its agent', async () => {
+    const failed = await beforeLanding();
+    await failed.of('a').end('needs-human');
+    expect(failed.working()).toBe('c');
+    const retried = await beforeLanding();
+    void retried.of('a').ask();
+    await turn();
+    expect(retried.working()).toBe('a');
+  });
+
+  test('an abort ends the hold and its timer', async () => {
+    const run = await beforeLanding();
+    run.abort.abort();
+    expect(run.clock.sleeping).toBe(0);
+    await run.of('a').end('stopped');
+    expect((await run.result).get(letter('c'))).toBe('waiting');
+  });
+
+  test('two slots held for one landing are both free again when it goes back to its agent', async () => {
+    const run = bench('x, a: x, b: a, e: a, c: x, d: x, f: x', { concurrency: 3, estimate: { b: 10, e: 10, f: 5 } });
+    await run.clock.advance(10_000);
+    await land(run.of('x'));
+    expect(run.working()).toBe('a f c');
+    await run.clock.advance(10_000);
+    await run.of('a').endAgent();
+    await run.of('c').endAgent();
+    expect(run.working(), 'd is ready').toBe('f');
+    void run.of('a').ask();
+    await turn();
+    expect(run.working()).toBe('a f d');
+  });
+});

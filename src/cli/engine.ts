@@ -17,6 +17,7 @@ import type { OpenedGit } from '../worktree/git-types.js';
 import { Lane } from '../worktree/lane.js';
 import { finishSpec, land, publish, type LandingPorts } from './landing.js';
 import { checkedOutIn, journalOf, openJournals, openSpec, sayNotices, type OpenedSpec, type OpeningPorts } from './opening.js';
+import { hooksNotice } from './hooks-notice.js';
 import type { Prepared } from './prepare.js';
 import { openWorkshop, type Workshop } from './workshop.js';
 
@@ -73,6 +74,8 @@ export async function runEngine(request: EngineRequest): Promise<Result<EngineEn
   const opening = { git, prepared, facts, clock, emit };
   sayStarted(request, base);
   sayNotices({ prepared, emit }, [...before]);
+  const hooks = await hooksNotice({ folder: request.top, own: request.own, policy: prepared.policy });
+  if (hooks !== null) emit({ type: 'run.notice', level: 'warning', message: hooks });
   const opened = await openSpec(opening);
   if (!opened.ok) return opened;
   const baseSpecs = await specsTree(git, (await git.readCommit(base)).tree);

@@ -21,6 +21,15 @@ export interface Board {
 export function startBoard(options: BoardOptions): Board {
   const session = new Session(options);
   const printed: string[] = [];
+  try {
+    return mount(session, options, printed);
+  } catch (error) {
+    session.close();
+    return { failed: Promise.resolve(asError(error)), stop: () => Promise.resolve() };
+  }
+}
+
+function mount(session: Session, options: BoardOptions, printed: string[]): Board {
   const quiet = silenced(options.stdout, printed);
   const instance = render(<Keyboard session={session} isActive={options.stdin.isTTY} />, {
     stdout: quiet,
@@ -34,7 +43,7 @@ export function startBoard(options: BoardOptions): Board {
     const fail = (reason: unknown): void => {
       instance.unmount();
       session.close();
-      resolve(reason instanceof Error ? reason : new Error('the board broke', { cause: reason }));
+      resolve(asError(reason));
     };
     void session.broken.then(fail);
     instance.waitUntilExit().then(() => session.close(), fail);
@@ -48,6 +57,10 @@ export function startBoard(options: BoardOptions): Board {
       for (const text of printed.splice(0)) options.stderr?.write(text);
     },
   };
+}
+
+function asError(reason: unknown): Error {
+  return reason instanceof Error ? reason : new Error('the board broke', { cause: reason });
 }
 
 /** Draws nothing itself: every turn changes a box that is never seen, so that ink calls `onRender` at its own pace. */

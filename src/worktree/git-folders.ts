@@ -87,7 +87,7 @@ export class Folders {
       // Refreshing compares the content of every file whose times are too close to the index to be trusted, and of every
       // file that was only touched. It says 1 when something differs.
       await this.#ports.run({ args: ['update-index', '-q', '--refresh'], env, accept: [0, 1] });
-      const { stdout } = await this.#ports.run({ args: ['diff-files', '-z', '--name-only', '--no-renames'], env });
+      const { stdout } = await this.#ports.run({ args: ['diff-files', '-z', '--name-only', '--no-renames', '--ignore-submodules=all'], env });
       return parsePaths(stdout);
     });
   }
@@ -102,6 +102,7 @@ export class Folders {
 
   /** Refuses a link (it may lead to the person's files), and the person's own folders. */
   async #assertOurs(folder: string): Promise<void> {
+    if (!isAbsolute(folder)) throw new Error(`refusing to work in ${folder}: the path is not absolute`);
     const kind = await kindOf(folder);
     if (kind !== 'folder')
       throw new Error(`refusing to work in ${folder}: it is ${kind === null ? 'not there' : `a ${kind}`}`);
@@ -114,6 +115,7 @@ export class Folders {
 
   /** An index has one user at a time, and a lock that is there when its turn comes was left by a kill. */
   async #inTurn<T>(index: string, work: () => Promise<T>): Promise<T> {
+    if (!isAbsolute(index)) throw new Error(`not an absolute path: ${index}`);
     const previous = this.#turns.get(index) ?? Promise.resolve();
     const turn = previous.then(async () => {
       await removeTree(`${index}.lock`);

@@ -88,7 +88,7 @@ export class PrivateDir {
 
   async #make(): Promise<string> {
     const { machine, runFolder } = this.#request;
-    const folder = runFolder === null ? await machine.temporaryFolder() : join(runFolder, 'git');
+    const folder = runFolder === null ? await machine.temporaryFolder() : resolve(runFolder, 'git');
     await this.#fill(folder, { head: noBranch, settings: null });
     return folder;
   }

@@ -25,7 +25,7 @@ export function assertOwnRef(ref: string): void {
 /** Throws unless the text is a full ref name as `check-ref-format` wants it. */
 export function assertRefName(ref: string): void {
   // Control characters, space and the characters that mean something in a revision.
-  const forbidden = /[\x00-\x20\x7f~^:?*[\\]|\.\.|@\{/;
+  const forbidden = /[\p{Cc} ~^:?*[\\]|\.\.|@\{/u;
   const components = ref.split('/');
   const sound =
     components[0] === 'refs' &&

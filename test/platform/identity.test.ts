@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { isAlive, ownIdentity, parseProcessStat } from '../../src/platform/identity.js';
 import { program } from './program.js';
@@ -32,8 +33,11 @@ describe('a process', () => {
     });
     onTestFinished(() => void parent.kill('SIGKILL'));
     const [line] = (await once(parent.stdout, 'data')) as [Buffer];
-    const identity = { ...ownIdentity(), pid: Number(line.toString()) };
-    while (isAlive(identity) !== 'dead') await new Promise((resolve) => setImmediate(resolve));
+    const pid = Number(line.toString());
+    const stat = (): ReturnType<typeof parseProcessStat> =>
+      parseProcessStat(readFileSync(`/proc/${String(pid)}/stat`, 'latin1'));
+    while (stat().state !== 'Z') await new Promise((resolve) => setImmediate(resolve));
+    expect(isAlive({ ...ownIdentity(), pid, startTime: stat().startTime })).toBe('dead');
   });
 
   test('is dead when its number was given to another one, or after a restart of the machine', () => {

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { runPlumbing, startConversation } from '../../src/platform/plumbing.js';
 import type { Conversation } from '../../src/platform/plumbing.js';
+import { isAlive, ownIdentity } from '../../src/platform/identity.js';
 import { program } from './program.js';
 
 const place = { env: { PATH: process.env['PATH'] ?? '', MARK: 'yes' }, cwd: '/' };
@@ -38,9 +39,10 @@ describe('a plumbing command', () => {
   });
 
   test('is cut and ended at a limit, not at exactly that much', async () => {
-    const cut = await runPlumbing({ ...sh('yes'), maxBytes: 100_000 });
+    const cut = await runPlumbing({ ...sh('sleep 300 & echo $!; yes'), maxBytes: 100_000 });
     expect(cut).toMatchObject({ code: null, signal: 'SIGKILL' });
     expect(cut.stdout.length).toBe(100_000);
+    expect(isAlive({ ...ownIdentity(), pid: Number.parseInt(cut.stdout.toString(), 10), startTime: '' })).toBe('dead');
     const whole = await runPlumbing({ ...sh('printf 12345'), maxBytes: 5 });
     expect(whole).toMatchObject({ code: 0, stdout: Buffer.from('12345') });
   });

@@ -127,7 +127,7 @@ describe('a line for a person', () => {
       message: 'x'.repeat(5_000),
       detail: Array.from({ length: 5_000 }, (_, n) => `line ${n}`).join('\n'),
     };
-    const text = line({ ...redGate, findings: Array.from({ length: 50 }, () => finding) } as EventBody) ?? '';
+    const text = line({ ...redGate, findings: Array.from({ length: 50 }, () => finding) }) ?? '';
     const lines = text.split('\n');
     expect(lines).toHaveLength(1 + 5 * (1 + 6 + 1) + 1);
     expect(lines.at(-1)?.trim()).toBe('- and 45 more');

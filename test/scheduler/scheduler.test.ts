@@ -197,29 +197,30 @@ describe('slots', () => {
   });
 
   test('a new Issue with a longer path is served before a retry with a shorter one', async () => {
-    const run = bench('a, b, c: b, d: c', { concurrency: 2, issue: { a: { resources: ['db'] }, b: { resources: ['db'] } } });
-    // b has the longest path: a waits for its lease until b has landed.
-    expect(run.began).toEqual(['b']);
-    await run.of('b').endAgent();
-    await run.of('b').end('integrated');
-    expect(run.began).toEqual(['b', 'c', 'a']);
-    await run.of('a').endAgent();
-    await run.of('c').endAgent();
-    void run.of('a').ask();
-    await turn();
-    expect(run.working()).toBe('a');
+    const run = bench('f, p, r, n: p, m: n, g, h', { concurrency: 3, estimate: { f: 5, g: 0.5, h: 0.4 } });
+    await run.of('r').endAgent();
+    await run.of('p').endAgent();
+    expect(run.working()).toBe('f g h');
+    void run.of('r').ask();
+    await run.of('p').end('integrated');
+    expect(run.working(), 'no slot is free').toBe('f g h');
+    await run.of('f').endAgent();
+    expect(run.working()).toBe('g h n');
+    await run.of('g').endAgent();
+    expect(run.working()).toBe('r h n');
   });
 
   test('retries are served by priority, not in the order they came', async () => {
-    const run = bench('a, b, c, d: c', { concurrency: 3 });
-    for (const name of ['a', 'b', 'c']) await run.of(name).endAgent();
-    // Three agents without an Issue of the graph keep all slots: later asks must queue.
-    for (const name of ['a', 'b', 'c']) void run.of(name).ask();
+    const run = bench('a, b, c, d: c, e', { concurrency: 3, estimate: { e: 0.5 } });
+    for (const name of ['a', 'c', 'b']) await run.of(name).endAgent();
+    expect(run.working()).toBe('e');
+    // Two slots are left for three retries, then none.
+    for (const name of ['b', 'a', 'c']) void run.of(name).ask();
     await turn();
-    expect(run.working()).toBe('c a b');
-    for (const name of ['a', 'b', 'c']) void run.of(name).ask();
+    expect(run.working()).toBe('a b e');
+    void run.of('b').ask();
     await run.of('a').endAgent();
-    expect([run.of('a').agentsRun, run.of('b').agentsRun, run.of('c').agentsRun]).toEqual([2, 2, 3]);
+    expect(run.working()).toBe('c b e');
   });
 
   test('an Issue that never asks for an agent gives its slot back when it is at rest', async () => {

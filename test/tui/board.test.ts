@@ -1,3 +1,4 @@
+import { Console } from 'node:console';
 import { EventEmitter } from 'node:events';
 import { afterEach, describe, expect, test } from 'vitest';
 import { reduce } from '../../src/state.js';
@@ -5,6 +6,9 @@ import type { RunState } from '../../src/state.js';
 import { startBoard } from '../../src/tui/board.js';
 import type { Board, BoardOptions } from '../../src/tui/board.js';
 import { at, event, issue, mixedRun, oid, spec } from './demo.js';
+
+// eslint-disable-next-line no-control-regex -- control codes are what it is about
+const drawnRow = /\u001b\[(\d+);1H\u001b\[2K([^]*?)(?=\u001b\[\d+;1H|\u001b\[\?2026l)/g;
 
 /** A terminal that understands the few codes the board writes; other ones stay visible in its rows. */
 class FakeTerminal extends EventEmitter {
@@ -20,10 +24,7 @@ class FakeTerminal extends EventEmitter {
     if (text !== '') this.writes.push(text);
     this.bells += text === '\u0007' ? 1 : 0;
     if (text.includes('\u001b[2J')) this.screen = [];
-    // eslint-disable-next-line no-control-regex -- control codes are what it is about
-    for (const [, row, content] of text.matchAll(
-      /\u001b\[(\d+);1H\u001b\[2K([^]*?)(?=\u001b\[\d+;1H|\u001b\[\?2026l)/g,
-    )) {
+    for (const [, row, content] of text.matchAll(drawnRow)) {
       this.screen[Number(row) - 1] = content!;
     }
     callback?.();
@@ -112,6 +113,9 @@ class Rig {
 }
 
 let rig = new Rig();
+
+// Ink makes a console of its own from it; the one that vitest puts in its place has none.
+Object.assign(console, { Console });
 
 afterEach(async () => {
   await rig.board?.stop();

@@ -10,7 +10,7 @@ const running = after(base);
 class Disk {
   readonly asked: string[] = [];
   changes = 0;
-  #answers: ((text: string) => void)[] = [];
+  readonly #answers: ((text: string) => void)[] = [];
   readonly tail: Tail = createTail({
     read: (path) => {
       this.asked.push(path);

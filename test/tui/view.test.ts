@@ -24,6 +24,8 @@ import {
 } from './demo.js';
 
 const log = ['$ npm test', 'ok 1 - signs in', 'ok 2 - signs out'];
+// eslint-disable-next-line no-control-regex -- that is what colour is
+const color = /\u001b\[[0-9;]*m/g;
 const long = Array.from({ length: 100 }, (_, index) => `line ${index}`);
 const finished = event(80, {
   type: 'run.finished',
@@ -153,7 +155,7 @@ describe('the frame', () => {
     const plain = frameOf(input({ log }), false);
     const colored = frameOf(input({ log }), true);
     expect(plain.join('')).not.toContain('\u001b');
-    expect(colored.map((row) => row.replace(/\u001b\[[0-9;]*m/g, ''))).toEqual(plain);
+    expect(colored.map((row) => row.replace(color, ''))).toEqual(plain);
     for (const row of colored)
       expect(row.lastIndexOf('\u001b[0m')).toBeGreaterThanOrEqual(row.lastIndexOf('\u001b[') - 3);
   });

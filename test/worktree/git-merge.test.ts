@@ -163,6 +163,16 @@ describe('comparing trees', () => {
     ]);
   });
 
+  test('shows a new or moved submodule like any other change', async () => {
+    const git = await openRepository(await makeRepository());
+    const at = (digit: string) => new Map([['sub', { mode: '160000', oid: parseOid(digit.repeat(40)) }]]);
+    const one = await git.editTree(git.emptyTree, at('1'));
+    const two = await git.editTree(git.emptyTree, at('2'));
+    expect(await git.diffTrees(git.emptyTree, one)).toMatchObject([{ path: 'sub', status: 'added', newMode: '160000' }]);
+    expect(await git.diffTrees(one, two)).toMatchObject([{ path: 'sub', status: 'modified', newMode: '160000' }]);
+    expect(await git.patch(one, two, 1000)).toContain(`+Subproject commit ${'2'.repeat(40)}`);
+  });
+
   test('shows text even when attributes call it binary, and cuts what is too long at a line', async () => {
     const git = await openRepository(await makeRepository());
     const from = await treeOf(git, { '.gitattributes': '* -diff\n', f: 'one\n' });

@@ -188,6 +188,22 @@ const plants: readonly Plant[] = [
     control: [['fetch', 'origin']],
   },
   {
+    name: "a submodule of the person's with a hostile config",
+    plant: async (scene) => {
+      const sub = join(scene.repository.path, 'sub');
+      await scene.repository.git('init', '-q', sub);
+      await put(join(sub, 'f'), 'f');
+      await scene.repository.git('-C', sub, 'add', '-A');
+      await scene.repository.git('-C', sub, 'commit', '-q', '-m', 'sub');
+      await scene.repository.git('add', 'sub');
+      await scene.repository.git('commit', '-q', '-m', 'sub');
+      await scene.repository.write('.gitmodules', '[submodule "sub"]\n\tpath = sub\n\turl = ./sub\n\tignore = none\n');
+      await scene.repository.git('config', 'submodule.sub.ignore', 'none');
+      await scene.repository.git('-C', sub, 'config', 'core.fsmonitor', scene.deaf);
+    },
+    control: [['status']],
+  },
+  {
     name: 'GIT_* in the environment giro is started in',
     plant: () => Promise.resolve(),
     own: ({ program }) => ({

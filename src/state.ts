@@ -125,7 +125,7 @@ export function rootCause(
       if (view.progress.kind === 'done') continue;
       if (view.progress.kind === 'needs-human') return { kind: 'waiting', on: next, needsHuman: true };
       const blocked = view.dependsOn.some((dependency) => issues.get(dependency)?.progress.kind !== 'done');
-      if (!blocked) deepest = next;
+      if (!blocked) deepest ??= next;
     }
     pending.push(...[...view.dependsOn].reverse());
   }

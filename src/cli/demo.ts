@@ -1,7 +1,7 @@
 /** `giro demo`: the whole engine on a made-up repository, played by the scripted driver through the real worktrees and gates. */
 import { mkdtemp, realpath } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { makeFolder, writeAtomic } from '../platform/files.js';
 import { createRepository, openGit } from '../worktree/git.js';
 import { demoFiles, demoPolicy, demoScript, demoSpec } from './demo-project.js';
@@ -72,7 +72,7 @@ async function tellStory(folder: string, terminal: Terminal, say: (text: string)
         `an Issue    ${join(folder, 'docs/specs/tally/issues/07-alerts.md')}`,
         `its story   git -C ${folder} show giro/tally:docs/specs/tally/issues/07-alerts.md`,
         `logs        ${join(git.value.commonDir, 'giro', 'runs')}`,
-        `look again  node bin/giro.js status tally -C ${folder}`,
+        `look again  ${program()} status tally -C ${folder}`,
         `remove it   rm -r ${dirname(folder)}`,
         '',
       ].join('\n'),
@@ -80,6 +80,12 @@ async function tellStory(folder: string, terminal: Terminal, say: (text: string)
   } finally {
     await git.value.close();
   }
+}
+
+/** How a person starts giro from where they are. */
+function program(): string {
+  const script = process.argv[1] ?? '';
+  return basename(script) === 'giro.js' ? `node ${relative(process.cwd(), script)}` : 'giro';
 }
 
 async function writeFiles(folder: string, files: Readonly<Record<string, string>>): Promise<void> {

@@ -3,6 +3,7 @@ import type { IssueId, IssueState, Oid } from '../issue.js';
 import { shortOid } from '../issue.js';
 import type { SpecEnd } from '../loop/spec-loop.js';
 import { printable } from '../platform/text.js';
+import { specsFolder } from '../spec.js';
 import type { IssueView } from '../state.js';
 import { rootCause } from '../state.js';
 import type { OpenedGit } from '../worktree/git-types.js';
@@ -80,11 +81,14 @@ export async function bringIn(git: OpenedGit, spec: string, tip: Oid): Promise<r
   }
   const inTheWay = topLevel === null ? [] : await obstacles(git, head, merged.tree);
   if (inTheWay.length === 0) return [review, `take it:  ${merge}   (tried: merges cleanly into ${target})`];
-  const names = inTheWay.map(printable);
+  const folder = `${specsFolder}/${spec}`;
+  const onlySpec = inTheWay.every((file) => file.startsWith(`${folder}/`));
+  const names = onlySpec ? [`${folder}/`] : inTheWay.map(printable);
   return [
     review,
-    `in the way: ${names.slice(0, 5).join(', ')}${names.length > 5 ? ` and ${String(names.length - 5)} more` : ''} ${names.length === 1 ? 'is' : 'are'} uncommitted here`,
-    `take it:  git stash push --include-untracked -- ${names.slice(0, 5).map(quoted).join(' ')}${names.length > 5 ? ' ...' : ''} && ${merge}   (the stash keeps your version)`,
+    `in the way: ${names.join(', ')} ${onlySpec ? 'is' : 'are'} not committed here, and the merge would write there`,
+    `take it:  git stash push --include-untracked -- ${(onlySpec ? [folder] : inTheWay).map(quoted).join(' ')} && ${merge}`,
+    `          (the stash keeps your version of ${onlySpec ? 'the Spec' : 'these files'}: git stash show -p)`,
   ];
 }
 

@@ -160,12 +160,12 @@ class Scheduling {
 
   async #execute(entry: Entry, release: Release): Promise<void> {
     const { signal, execute } = this.#request;
-    let reserved: Release | null = release;
+    const first: { slot: Release | null } = { slot: release };
     const slots: AgentSlots = {
       agent: async (run) => {
-        const free = reserved ?? (await this.#askAgain(entry));
-        reserved = null;
-        return this.#runAgent(entry, free, run);
+        const slot = first.slot ?? (await this.#askAgain(entry));
+        first.slot = null;
+        return this.#runAgent(entry, slot, run);
       },
     };
     try {
@@ -175,7 +175,7 @@ class Scheduling {
       if (!isStop) this.#errors.push(error);
       this.#settle(entry, isStop ? { kind: 'at-rest', outcome: 'stopped' } : { kind: 'threw' });
     }
-    reserved?.();
+    first.slot?.();
     this.#tick();
   }
 

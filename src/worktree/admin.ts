@@ -14,7 +14,7 @@ import {
   rename,
   writeAtomic,
 } from '../platform/files.js';
-import type { Git } from './git.js';
+import type { Git } from './git-types.js';
 import { parseRefFile } from './git-refs.js';
 
 /** One line of a reflog. */

@@ -15,7 +15,7 @@ import { kindOf, listFolder, makeFolder, removeTree, rename, writeAtomic } from 
 import { realPath } from '../platform/links.js';
 import type { WorktreePolicy } from '../policy.js';
 import { specsFolder } from '../spec.js';
-import { GitError, type Git } from './git.js';
+import { GitError, type Git } from './git-types.js';
 import { surveyFolder } from './guard.js';
 import { treeMode } from './objects.js';
 import { ignorePattern, madeBySetup, type Setup, type SetupFailure } from './setup.js';

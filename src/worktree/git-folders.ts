@@ -87,7 +87,10 @@ export class Folders {
       // Refreshing compares the content of every file whose times are too close to the index to be trusted, and of every
       // file that was only touched. It says 1 when something differs.
       await this.#ports.run({ args: ['update-index', '-q', '--refresh'], env, accept: [0, 1] });
-      const { stdout } = await this.#ports.run({ args: ['diff-files', '-z', '--name-only', '--no-renames', '--ignore-submodules=all'], env });
+      const { stdout } = await this.#ports.run({
+        args: ['diff-files', '-z', '--name-only', '--no-renames', '--ignore-submodules=all'],
+        env,
+      });
       return parsePaths(stdout);
     });
   }

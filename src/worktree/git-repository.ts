@@ -225,12 +225,32 @@ export class Repository implements Git {
   }
 
   async diffTrees(from: Oid, to: Oid): Promise<readonly FileChange[]> {
-    const args = ['diff-tree', '-r', '-z', '--raw', '--numstat', '--no-renames', '--no-abbrev', submodulesToo, from, to];
+    const args = [
+      'diff-tree',
+      '-r',
+      '-z',
+      '--raw',
+      '--numstat',
+      '--no-renames',
+      '--no-abbrev',
+      submodulesToo,
+      from,
+      to,
+    ];
     return parseDiff((await this.#reading({ args })).stdout);
   }
 
   async patch(from: Oid, to: Oid, maxBytes: number): Promise<string> {
-    const format = ['-p', '--text', '--no-color', '--no-ext-diff', '--no-textconv', '--no-renames', '--full-index', submodulesToo];
+    const format = [
+      '-p',
+      '--text',
+      '--no-color',
+      '--no-ext-diff',
+      '--no-textconv',
+      '--no-renames',
+      '--full-index',
+      submodulesToo,
+    ];
     const { stdout } = await this.#reading({ args: ['diff-tree', '-r', ...format, from, to], maxBytes: maxBytes + 1 });
     if (stdout.length <= maxBytes) return stdout.toString();
     const whole = stdout.subarray(0, stdout.lastIndexOf(0x0a, maxBytes) + 1);

@@ -1,7 +1,7 @@
 /** Whether the content of a folder is safe elsewhere, decided by comparing trees. */
 import type { Oid } from '../issue.js';
 import { specsFolder } from '../spec.js';
-import type { Git } from './git.js';
+import type { Git } from './git-types.js';
 import { treeMode } from './objects.js';
 
 /**

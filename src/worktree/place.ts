@@ -10,7 +10,7 @@ import type { Clock } from '../platform/clock.js';
 import { kindOf, makeFolder, removeTree, rename } from '../platform/files.js';
 import { giveIndex, hasOwnLink, headOf, resetAdmin, writeLink } from './admin.js';
 import { readFacts, writeFacts } from './facts.js';
-import { GitError, type Git, type LinkedWorktree } from './git.js';
+import { GitError, type Git, type LinkedWorktree } from './git-types.js';
 import { inspectTree, refusedRepositories, surveyFindings, surveyFolder } from './guard.js';
 import { holdsOnly, isKnownTree } from './known.js';
 import { saveCommit } from './salvage.js';

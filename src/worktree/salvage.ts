@@ -1,6 +1,6 @@
 /** Keeping what must go away from a folder: under a ref that is printed (L6). */
 import type { IssueId, Oid, SpecSlug } from '../issue.js';
-import type { Git } from './git.js';
+import type { Git } from './git-types.js';
 
 /** Whose work it is. */
 export interface Owner {

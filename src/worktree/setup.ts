@@ -23,7 +23,7 @@ import {
   type Source,
   type TrackedPaths,
 } from './copies.js';
-import type { Git } from './git.js';
+import type { Git } from './git-types.js';
 import type { Slot } from './slots.js';
 
 /** Why a folder could not be set up. */

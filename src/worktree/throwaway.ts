@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import type { Oid } from '../issue.js';
 import { makeFolder, removeTree, writeAtomic } from '../platform/files.js';
 import { giveIndex } from './admin.js';
-import type { Git } from './git.js';
+import type { Git } from './git-types.js';
 import { deflateObject, encodeCommit, frameObject, nameObject } from './objects.js';
 
 /** What to make a repository from. */

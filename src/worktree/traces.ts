@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 import { parseOid, type Oid } from '../issue.js';
 import { headOf, readReflog, type ReflogEntry } from './admin.js';
-import type { CommitInfo, Git } from './git.js';
+import type { CommitInfo, Git } from './git-types.js';
 
 /** What reading traces needs. */
 export interface TraceRequest {

@@ -19,7 +19,7 @@ import { parseIssueId, type IssueId, type Oid } from '../issue.js';
 import { kindOf, makeFolder } from '../platform/files.js';
 import { realPath } from '../platform/links.js';
 import type { WorktreePolicy } from '../policy.js';
-import { GitError, type LinkedWorktree } from './git.js';
+import { GitError, type LinkedWorktree } from './git-types.js';
 import { lockReason, Place, type Order, type PlacePorts, type TakenBack } from './place.js';
 import type { SetupFailure } from './setup.js';
 import type { Slot } from './slots.js';

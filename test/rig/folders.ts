@@ -5,7 +5,8 @@ import { parseIssueId, parseSpecSlug, type IssueId, type SpecSlug } from '../../
 import { systemClock } from '../../src/platform/clock.js';
 import type { WorktreePolicy } from '../../src/policy.js';
 import { createCheckouts, type Checkouts } from '../../src/worktree/checkout.js';
-import { openGit, type OpenedGit } from '../../src/worktree/git.js';
+import { openGit } from '../../src/worktree/git.js';
+import type { OpenedGit } from '../../src/worktree/git-types.js';
 import { createSetup, type Setup, type SetupPorts } from '../../src/worktree/setup.js';
 import { createSlots, type Slots } from '../../src/worktree/slots.js';
 import { createWorktrees, type Worktrees } from '../../src/worktree/worktrees.js';

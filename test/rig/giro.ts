@@ -2,6 +2,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { readdir, readlink } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import type { Event } from '../../src/event.js';
 import { makeRepository, type RepositorySetup, type TestRepository } from './repository.js';
@@ -100,7 +101,12 @@ export async function makeProject(setup: ProjectSetup): Promise<Project> {
   if (setup.run === undefined) await repository.write('agent.sh', `#!/bin/sh\nset -e\n${setup.agent ?? defaultAgent}`, 0o755);
   await repository.write('giro.toml', policyText(setup));
   onTestFinished(async () => {
-    const left = await processesBelow(repository.folder);
+    // What was just killed may need a moment to go.
+    let left = await processesBelow(repository.folder);
+    for (let wait = 0; left.length > 0 && wait < 40; wait += 1) {
+      await delay(50);
+      left = await processesBelow(repository.folder);
+    }
     if (left.length > 0) throw new Error(`processes are left in ${repository.folder}: ${left.join(', ')}`);
   });
   return project;

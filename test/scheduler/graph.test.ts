@@ -5,8 +5,10 @@ import { buildGraph, checkGraph } from '../../src/scheduler/graph.js';
 import type { GraphNode, GraphProblem } from '../../src/scheduler/graph.js';
 import { acyclic, anyGraph, id, letter, nodes } from './issues.js';
 
-const check = (issues: readonly GraphNode[], states: Partial<Record<string, IssueState>> = {}): readonly GraphProblem[] =>
-  checkGraph(issues.map((issue) => ({ ...issue, state: states[issue.id] ?? 'ready' })));
+const check = (
+  issues: readonly GraphNode[],
+  states: Partial<Record<string, IssueState>> = {},
+): readonly GraphProblem[] => checkGraph(issues.map((issue) => ({ ...issue, state: states[issue.id] ?? 'ready' })));
 
 describe('checkGraph', () => {
   test('a cycle beside an unrelated Issue is shown as a path that starts at its smallest id', () => {
@@ -150,7 +152,8 @@ describe('buildGraph', () => {
         const depth = (own: IssueId): number =>
           1 + Math.max(0, ...(byId.get(own)?.dependsOn ?? []).map((dependency) => depth(dependency)));
         const path = (own: IssueId): number =>
-          weight(own) + Math.max(0, ...graph.filter((node) => node.dependsOn.includes(own)).map((node) => path(node.id)));
+          weight(own) +
+          Math.max(0, ...graph.filter((node) => node.dependsOn.includes(own)).map((node) => path(node.id)));
         const built = buildGraph(graph);
         const longest = built.criticalPath(weight);
         for (const { id: own } of graph) {
@@ -178,7 +181,11 @@ describe('10,000 Issues', () => {
     const chain = withEdges((index) => [many[index - 1]]);
     expect(check(chain)).toEqual([]);
     expect(buildGraph(chain).wave(id('10000-issue'))).toBe(10_000);
-    expect(buildGraph(chain).criticalPath(() => 1).get(id('1-issue'))).toBe(10_000);
+    expect(
+      buildGraph(chain)
+        .criticalPath(() => 1)
+        .get(id('1-issue')),
+    ).toBe(10_000);
     const [problem] = check(withEdges((index) => [many[(index + 1) % many.length]]));
     expect(problem?.kind === 'cycle' && problem.path.length).toBe(10_001);
   });
@@ -209,7 +216,8 @@ function canBeOrdered(graph: readonly GraphNode[]): boolean {
 function reachable(graph: readonly GraphNode[]): ReadonlyMap<IssueId, ReadonlySet<IssueId>> {
   const reach = new Map(graph.map((node) => [node.id, new Set(node.dependsOn)]));
   for (let round = 0; round < graph.length; round += 1) {
-    for (const set of reach.values()) for (const middle of [...set]) for (const to of reach.get(middle) ?? []) set.add(to);
+    for (const set of reach.values())
+      for (const middle of [...set]) for (const to of reach.get(middle) ?? []) set.add(to);
   }
   return reach;
 }

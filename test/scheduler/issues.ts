@@ -23,7 +23,9 @@ export function nodes(text: string): { readonly id: IssueId; readonly dependsOn:
 }
 
 /** Any acyclic graph, whose numbers say nothing about its order. */
-export function acyclic(maxSize: number): fc.Arbitrary<{ readonly id: IssueId; readonly dependsOn: readonly IssueId[] }[]> {
+export function acyclic(
+  maxSize: number,
+): fc.Arbitrary<{ readonly id: IssueId; readonly dependsOn: readonly IssueId[] }[]> {
   return fc
     .integer({ min: 1, max: maxSize })
     .chain((size) =>
@@ -47,12 +49,12 @@ export function acyclic(maxSize: number): fc.Arbitrary<{ readonly id: IssueId; r
 }
 
 /** Any graph at all, self-dependencies and cycles included, on `size` Issues. */
-export function anyGraph(maxSize: number): fc.Arbitrary<{ readonly id: IssueId; readonly dependsOn: readonly IssueId[] }[]> {
+export function anyGraph(
+  maxSize: number,
+): fc.Arbitrary<{ readonly id: IssueId; readonly dependsOn: readonly IssueId[] }[]> {
   return fc
     .integer({ min: 1, max: maxSize })
-    .chain((size) =>
-      fc.array(fc.uniqueArray(fc.nat(size - 1), { maxLength: 2 }), { minLength: size, maxLength: size }),
-    )
+    .chain((size) => fc.array(fc.uniqueArray(fc.nat(size - 1), { maxLength: 2 }), { minLength: size, maxLength: size }))
     .map((edges) =>
       edges.map((targets, index) => ({
         id: id(`${String(index + 1)}-issue`),

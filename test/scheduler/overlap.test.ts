@@ -43,7 +43,9 @@ describe('globs', () => {
   test('no file is ever matched by two globs that do not overlap', () => {
     const segment = fc.constantFrom('a', 'b', 'ab', '*', 'a*', '**', '{a,b}', '?', '[ab]', '!(a)');
     const glob = fc.array(segment, { minLength: 1, maxLength: 4 }).map((segments) => segments.join('/'));
-    const file = fc.array(fc.constantFrom('a', 'b', 'ab'), { minLength: 1, maxLength: 4 }).map((parts) => parts.join('/'));
+    const file = fc
+      .array(fc.constantFrom('a', 'b', 'ab'), { minLength: 1, maxLength: 4 })
+      .map((parts) => parts.join('/'));
     fc.assert(
       fc.property(glob, glob, file, (left, right, path) => {
         fc.pre(picomatch.isMatch(path, left) && picomatch.isMatch(path, right));
@@ -90,20 +92,28 @@ describe('leases', () => {
 
   test('a claim is free exactly when it shares nothing with any that is held', () => {
     const part = fc.constantFrom('a', 'b', 'c');
-    const glob = fc.oneof(fc.constant('**'), fc.array(part, { minLength: 1, maxLength: 3 }).map((parts) => parts.join('/')));
+    const glob = fc.oneof(
+      fc.constant('**'),
+      fc.array(part, { minLength: 1, maxLength: 3 }).map((parts) => parts.join('/')),
+    );
     const claim = fc
       .record({ touches: fc.array(glob, { maxLength: 2 }), resources: fc.subarray(['db', 'port']) })
       .map(claimOf);
     fc.assert(
-      fc.property(fc.array(claim, { maxLength: 5 }), fc.array(claim, { maxLength: 3 }), claim, (kept, returned, asked) => {
-        const leases = new Leases();
-        for (const held of [...kept, ...returned]) leases.take(held);
-        for (const held of returned) leases.giveBack(held);
-        const blockers = kept.filter((held) => sharedBy(held, asked) !== undefined);
-        expect(leases.isFree(asked)).toBe(blockers.length === 0);
-        const [first = asked] = kept;
-        expect(leases.isFreeWithout(asked, first)).toBe(blockers.every((held) => held === first));
-      }),
+      fc.property(
+        fc.array(claim, { maxLength: 5 }),
+        fc.array(claim, { maxLength: 3 }),
+        claim,
+        (kept, returned, asked) => {
+          const leases = new Leases();
+          for (const held of [...kept, ...returned]) leases.take(held);
+          for (const held of returned) leases.giveBack(held);
+          const blockers = kept.filter((held) => sharedBy(held, asked) !== undefined);
+          expect(leases.isFree(asked)).toBe(blockers.length === 0);
+          const [first = asked] = kept;
+          expect(leases.isFreeWithout(asked, first)).toBe(blockers.every((held) => held === first));
+        },
+      ),
       { numRuns: 500 },
     );
   });

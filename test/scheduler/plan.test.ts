@@ -15,8 +15,18 @@ function candidate(name: string, priority: number, more: Partial<Candidate> = {}
   return { id: letter(name), priority, resuming: false, claim: nothing, ...more };
 }
 
-function decide(request: Partial<PlanRequest>): { readonly start: readonly IssueId[]; readonly heldUntil: number | null } {
-  const { start, heldUntil } = plan({ free: 1, ready: [], retries: [], landings: [], leases: new Leases(), ...request });
+function decide(request: Partial<PlanRequest>): {
+  readonly start: readonly IssueId[];
+  readonly heldUntil: number | null;
+} {
+  const { start, heldUntil } = plan({
+    free: 1,
+    ready: [],
+    retries: [],
+    landings: [],
+    leases: new Leases(),
+    ...request,
+  });
   return { start: start.map(({ id }) => id), heldUntil };
 }
 
@@ -56,7 +66,11 @@ describe('what starts', () => {
   });
 
   test('two that overlap do not start together, and the better one wins', () => {
-    const ready = [candidate('b', 3, { claim: using('db') }), candidate('a', 2, { claim: using('db') }), candidate('c', 1)];
+    const ready = [
+      candidate('b', 3, { claim: using('db') }),
+      candidate('a', 2, { claim: using('db') }),
+      candidate('c', 1),
+    ];
     expect(decide({ free: 3, ready }).start).toEqual(['2-b', '3-c']);
   });
 
@@ -112,31 +126,43 @@ describe('holding a slot for a landing', () => {
 test('a plan never starts more than the free slots, nor what overlaps, and leaves no slot empty without a reason', () => {
   const claim = fc.record({ touches: fc.subarray(['src', 'src/a', 'b']), resources: fc.subarray(['db']) }).map(claimOf);
   const some = fc
-    .uniqueArray(fc.record({ name: fc.constantFrom(...'abcdefghij'), priority: fc.integer({ min: 1, max: 5 }), claim }), {
-      selector: ({ name }) => name,
-    })
+    .uniqueArray(
+      fc.record({ name: fc.constantFrom(...'abcdefghij'), priority: fc.integer({ min: 1, max: 5 }), claim }),
+      {
+        selector: ({ name }) => name,
+      },
+    )
     .map((list) => list.map((one) => candidate(one.name, one.priority, { claim: one.claim })).sort(compareCandidates));
   fc.assert(
-    fc.property(some, fc.nat(6), fc.array(fc.integer({ min: 1, max: 5 }), { maxLength: 3 }), claim, some, (...drawn) => {
-      const [ready, free, retries, held, releases] = drawn;
-      const leases = new Leases();
-      leases.take(held);
-      const waiting = retries.sort((left, right) => right - left);
-      const { start } = plan({ free, ready, retries: waiting, leases, landings: [landing(releases)] });
-      const claims = [held, ...start.map((one) => one.claim)];
-      claims.forEach((left, index) => {
-        for (const right of claims.slice(index + 1)) expect(sharedBy(left, right)).toBeUndefined();
-      });
-      const worst = start.at(-1)?.priority ?? 0;
-      expect(start.length).toBeLessThanOrEqual(Math.max(0, free - waiting.filter((priority) => priority >= worst).length));
-      if (start.length + retries.length >= free) return;
-      // Slots stay empty: each Issue that did not start overlaps, or something more critical is expected.
-      for (const left of ready.filter((one) => !start.includes(one))) {
-        const isBlocked = claims.some((other) => sharedBy(other, left.claim) !== undefined);
-        const isHeld = retries.length === 0 && releases.some(({ priority }) => priority > left.priority);
-        expect(isBlocked || isHeld).toBe(true);
-      }
-    }),
+    fc.property(
+      some,
+      fc.nat(6),
+      fc.array(fc.integer({ min: 1, max: 5 }), { maxLength: 3 }),
+      claim,
+      some,
+      (...drawn) => {
+        const [ready, free, retries, held, releases] = drawn;
+        const leases = new Leases();
+        leases.take(held);
+        const waiting = retries.sort((left, right) => right - left);
+        const { start } = plan({ free, ready, retries: waiting, leases, landings: [landing(releases)] });
+        const claims = [held, ...start.map((one) => one.claim)];
+        claims.forEach((left, index) => {
+          for (const right of claims.slice(index + 1)) expect(sharedBy(left, right)).toBeUndefined();
+        });
+        const worst = start.at(-1)?.priority ?? 0;
+        expect(start.length).toBeLessThanOrEqual(
+          Math.max(0, free - waiting.filter((priority) => priority >= worst).length),
+        );
+        if (start.length + retries.length >= free) return;
+        // Slots stay empty: each Issue that did not start overlaps, or something more critical is expected.
+        for (const left of ready.filter((one) => !start.includes(one))) {
+          const isBlocked = claims.some((other) => sharedBy(other, left.claim) !== undefined);
+          const isHeld = retries.length === 0 && releases.some(({ priority }) => priority > left.priority);
+          expect(isBlocked || isHeld).toBe(true);
+        }
+      },
+    ),
     { numRuns: 1000 },
   );
 });
@@ -162,7 +188,13 @@ describe('what an Issue waits for', () => {
   const noClaims = new Map<IssueId, Claim>();
 
   test('the root cause, not the next link, and whether it needs a human', () => {
-    const issues = new Map([view('a', stuck), view('b', idle, ['a']), view('c', idle, ['b']), view('d', working), view('e', idle, ['d'])]);
+    const issues = new Map([
+      view('a', stuck),
+      view('b', idle, ['a']),
+      view('c', idle, ['b']),
+      view('d', working),
+      view('e', idle, ['d']),
+    ]);
     expect(waitingFor(letter('c'), issues, noClaims)).toEqual({ kind: 'dependency', on: '1-a', needsHuman: true });
     expect(waitingFor(letter('e'), issues, noClaims)).toEqual({ kind: 'dependency', on: '4-d', needsHuman: false });
   });
@@ -183,8 +215,15 @@ describe('what an Issue waits for', () => {
       const issues = new Map([view('a', progress), view('b', idle)]);
       expect(waitingFor(letter('b'), issues, claims)).toEqual({ kind: 'lease', on: '1-a', name: 'src/auth/**' });
     }
-    for (const progress of [idle, stuck, { kind: 'done', commit: null }, { kind: 'wontfix' }] satisfies IssueProgress[]) {
-      expect(waitingFor(letter('b'), new Map([view('a', progress), view('b', idle)]), claims)).toEqual({ kind: 'slot' });
+    for (const progress of [
+      idle,
+      stuck,
+      { kind: 'done', commit: null },
+      { kind: 'wontfix' },
+    ] satisfies IssueProgress[]) {
+      expect(waitingFor(letter('b'), new Map([view('a', progress), view('b', idle)]), claims)).toEqual({
+        kind: 'slot',
+      });
     }
   });
 

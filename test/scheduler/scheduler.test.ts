@@ -131,7 +131,11 @@ describe('dispatch', () => {
     await run.of('b').end('integrated');
     expect(run.began).toEqual(['a', 'b', 'c']);
     await land(run.of('c'));
-    expect(Object.fromEntries(await run.result)).toEqual({ '1-a': 'integrated', '2-b': 'integrated', '3-c': 'integrated' });
+    expect(Object.fromEntries(await run.result)).toEqual({
+      '1-a': 'integrated',
+      '2-b': 'integrated',
+      '3-c': 'integrated',
+    });
   });
 
   test('a dependency that is red on the merged tree keeps its dependents waiting, and nobody else', async () => {
@@ -234,7 +238,9 @@ describe('slots', () => {
 
   test('an agent that throws gives its slot back, and its error goes to its own execution', async () => {
     const run = bench('a, b', { concurrency: 1, asks: false });
-    await expect(run.of('a').slots.agent(() => Promise.reject(new Error('no such program')))).rejects.toThrow('no such program');
+    await expect(run.of('a').slots.agent(() => Promise.reject(new Error('no such program')))).rejects.toThrow(
+      'no such program',
+    );
     await turn();
     expect(run.began).toEqual(['a', 'b']);
   });
@@ -249,7 +255,11 @@ describe('leases', () => {
   test('are held until the Issue is at rest, whatever its outcome, and block only what overlaps', async () => {
     for (const outcome of ['integrated', 'needs-human', 'stopped'] as const) {
       const run = bench('a, b, c', {
-        issue: { a: { touches: ['src/auth/**'] }, b: { touches: ['src/auth/login.ts'] }, c: { touches: ['src/authors/**'] } },
+        issue: {
+          a: { touches: ['src/auth/**'] },
+          b: { touches: ['src/auth/login.ts'] },
+          c: { touches: ['src/authors/**'] },
+        },
       });
       expect(run.began).toEqual(['a', 'c']);
       await run.of('a').endAgent();

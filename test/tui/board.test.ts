@@ -7,7 +7,6 @@ import { startBoard } from '../../src/tui/board.js';
 import type { Board, BoardOptions } from '../../src/tui/board.js';
 import { at, event, issue, mixedRun, oid, spec } from './demo.js';
 
-// eslint-disable-next-line no-control-regex -- control codes are what it is about
 const drawnRow = /\u001b\[(\d+);1H\u001b\[2K([^]*?)(?=\u001b\[\d+;1H|\u001b\[\?2026l)/g;
 
 /** A terminal that understands the few codes the board writes; other ones stay visible in its rows. */

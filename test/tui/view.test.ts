@@ -24,7 +24,6 @@ import {
 } from './demo.js';
 
 const log = ['$ npm test', 'ok 1 - signs in', 'ok 2 - signs out'];
-// eslint-disable-next-line no-control-regex -- that is what colour is
 const color = /\u001b\[[0-9;]*m/g;
 const long = Array.from({ length: 100 }, (_, index) => `line ${index}`);
 const finished = event(80, {

@@ -233,12 +233,16 @@ describe('the next user', () => {
     const tree = await codeTree(rig, await repository.head());
     const inside = new Set<string>();
     let most = 0;
+    let open: () => void = () => undefined;
+    const both = new Promise<void>((resolve) => (open = resolve));
     await Promise.all(
       Array.from({ length: 6 }, () =>
         using(rig, tree, async ({ folder }) => {
           expect(inside.has(folder)).toBe(false);
           inside.add(folder);
           most = Math.max(most, inside.size);
+          if (inside.size === 2) open();
+          await both;
           await agentGit(folder, 'status');
           inside.delete(folder);
         }),

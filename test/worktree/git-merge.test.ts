@@ -168,7 +168,9 @@ describe('comparing trees', () => {
     const at = (digit: string) => new Map([['sub', { mode: '160000', oid: parseOid(digit.repeat(40)) }]]);
     const one = await git.editTree(git.emptyTree, at('1'));
     const two = await git.editTree(git.emptyTree, at('2'));
-    expect(await git.diffTrees(git.emptyTree, one)).toMatchObject([{ path: 'sub', status: 'added', newMode: '160000' }]);
+    expect(await git.diffTrees(git.emptyTree, one)).toMatchObject([
+      { path: 'sub', status: 'added', newMode: '160000' },
+    ]);
     expect(await git.diffTrees(one, two)).toMatchObject([{ path: 'sub', status: 'modified', newMode: '160000' }]);
     expect(await git.patch(one, two, 1000)).toContain(`+Subproject commit ${'2'.repeat(40)}`);
   });

@@ -1,0 +1,110 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import { makeProject, type Project } from '../rig/giro.js';
+import { startTerminal, type Terminal } from '../rig/tmux.js';
+
+const program = resolve(import.meta.dirname, '../../bin/giro.js');
+let terminal: Terminal | null = null;
+
+afterEach(async () => {
+  await terminal?.kill();
+  terminal = null;
+});
+
+const issues = { '01-first': {}, '02-second': {}, '03-third': { frontmatter: 'depends-on: [01, 02]' } };
+const patient = 'echo "says $GIRO_ISSUE"\nwhile [ ! -f "$HOME/go" ]; do sleep 0.05; done\necho x > "$GIRO_ISSUE.txt"\n';
+
+async function onTerminal(project: Project, more: { readonly env?: Readonly<Record<string, string>>; readonly args?: readonly string[]; readonly columns?: number; readonly rows?: number } = {}): Promise<Terminal> {
+  const { TERM: _dumb, ...environment } = project.environment;
+  terminal = await startTerminal({
+    argv: [process.execPath, program, 'implement', 's1', ...(more.args ?? [])],
+    cwd: project.path,
+    env: { ...environment, PATH: process.env['PATH'] ?? '', ...more.env },
+    ...(more.columns === undefined ? {} : { columns: more.columns }),
+    ...(more.rows === undefined ? {} : { rows: more.rows }),
+  });
+  return terminal;
+}
+
+/** The terminal as a shell needs it. */
+async function expectGivenBack(board: Terminal): Promise<void> {
+  const [line, modes] = [await board.stty(), await board.modes()];
+  expect(line).toContain('echo');
+  expect(line).toContain('icanon');
+  expect(modes).toMatchObject({ alternateScreen: false, cursorVisible: true });
+}
+
+test('the board shows a run at 80x24, and its end stands on the main screen', async () => {
+  const project = await makeProject({ issues, agent: patient });
+  const board = await onTerminal(project);
+  const screen = await board.waitFor((text) => /working +01-first/.test(text) && text.includes('says 01-first'));
+  const lines = screen.trimEnd().split('\n');
+  expect(lines.length).toBeLessThanOrEqual(24);
+  expect(lines.every((line) => line.length <= 80)).toBe(true);
+  expect(screen).toMatch(/A test Spec \(s1\)/);
+  expect(screen).toMatch(/wave 1/);
+  expect(screen).toMatch(/waiting +03-third .*waits for 01-first/);
+  expect(screen).toContain('? help');
+  await writeFile(join(project.home, 'go'), '');
+  expect(await board.exitCode()).toBe(0);
+  expect(await board.capture()).toMatch(/proof: 3 of 3 Issues integrated/);
+  await expectGivenBack(board);
+});
+
+test.each(['', 'true'])('C083 with CI=%j in a terminal there is visible progress at once', async (value) => {
+  const project = await makeProject({ issues, agent: patient });
+  const board = await onTerminal(project, { env: { CI: value } });
+  await board.waitFor(/01-first/);
+  await writeFile(join(project.home, 'go'), '');
+  expect(await board.exitCode()).toBe(0);
+  await expectGivenBack(board);
+});
+
+test('C085 Ctrl+C once stops in order: visible, saved, terminal and exit as they should be', async () => {
+  const project = await makeProject({ issues, agent: patient });
+  const board = await onTerminal(project);
+  await board.waitFor(/working +02-second/);
+  await board.keys('C-c');
+  expect(await board.exitCode()).toBe(130);
+  expect(await board.capture()).toMatch(/stopped: SIGINT; go on with: giro implement s1/);
+  await expectGivenBack(board);
+  expect(await project.issueFile('01-first', 'giro-issue/s1/01-first')).toContain('verdict: stopped');
+  await writeFile(join(project.home, 'go'), '');
+  expect((await project.implement()).code).toBe(0);
+});
+
+test('C085 Ctrl+C twice ends at once, also an agent that ignores signals', async () => {
+  const project = await makeProject({ issues: { '01-first': {} }, agent: `trap "" TERM INT\necho $$ > "$HOME/pid"\n${patient}`, toml: '' });
+  await project.write('giro.toml', (await readFile(join(project.path, 'giro.toml'), 'utf8')).replace('grace = "1s"', 'grace = "60s"'));
+  const board = await onTerminal(project);
+  await board.waitFor(/says 01-first/);
+  await board.keys('C-c');
+  await board.waitFor(/stopping/);
+  await board.keys('C-c');
+  expect(await board.exitCode()).toBe(130);
+  await expectGivenBack(board);
+  const pid = (await readFile(join(project.home, 'pid'), 'utf8')).trim();
+  await expect(readFile(`/proc/${pid}/cmdline`, 'utf8').then((text) => text.includes('agent.sh'))).resolves.toBe(false).catch(() => undefined);
+});
+
+test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('C085 %s gives the terminal back', async (signal) => {
+  const project = await makeProject({ issues, agent: patient });
+  const board = await onTerminal(project);
+  await board.waitFor(/working +01-first/);
+  await board.signal(signal);
+  expect(await board.exitCode()).toBe({ SIGINT: 130, SIGTERM: 143, SIGHUP: 129 }[signal]);
+  await expectGivenBack(board);
+});
+
+test('the results are the same on the board, in lines and as NDJSON', async () => {
+  const trees: string[] = [];
+  for (const args of [[], ['--plain'], ['--json']]) {
+    const project = await makeProject({ issues });
+    const board = await onTerminal(project, { args });
+    expect(await board.exitCode()).toBe(0);
+    trees.push(await project.git('log', '--first-parent', '--format=%s', 'giro/s1', '--', '.', ':!nothing').then((log) => log.split('\n').sort().join('\n')));
+    await board.kill();
+  }
+  expect(new Set(trees.map((log) => log.replaceAll(/on [0-9a-f]{7}/g, ''))).size).toBe(1);
+});

@@ -58,7 +58,7 @@ interface Opened {
 /** Runs the command. */
 export async function implement(options: ImplementOptions, terminal: Terminal): Promise<ProcessEnd> {
   const opened = await open(options, terminal);
-  if (!opened.ok) return refuse(terminal, opened.failure);
+  if (!opened.ok) return refuse(opened.failure);
   const { git } = opened.value;
   try {
     return options.dryRun ? dryRun(opened.value, options, terminal) : await start(opened.value, options, terminal);
@@ -67,9 +67,8 @@ export async function implement(options: ImplementOptions, terminal: Terminal): 
   }
 }
 
-function refuse(terminal: Terminal, failure: Failure): ProcessEnd {
+function refuse(failure: Failure): ProcessEnd {
   process.stderr.write(`${renderFailure(failure)}\n`);
-  void terminal;
   return { exit: exitCodes.error };
 }
 
@@ -174,13 +173,13 @@ async function start(opened: Opened, options: ImplementOptions, terminal: Termin
   const { git, prepared, run, runFolder } = opened;
   const { spec } = prepared;
   const folder = await checkedOutIn(git, integrationRef(spec));
-  if (folder !== null) return refuse(terminal, checkedOutFailure(spec, folder));
+  if (folder !== null) return refuse(checkedOutFailure(spec, folder));
   if (prepared.before === 'done' && prepared.tip !== null && nothingNew(prepared) && (await proofHolds(git, prepared.policy, prepared.tip))) {
     const lines = [...(await bringIn(git, spec, prepared.tip)), `proof: giro/${spec} is at ${shortOid(prepared.tip)}, verified; nothing to do`];
     return alreadyProved(lines, { opened, options, terminal });
   }
   const lock = await takeLock({ commonDir: git.commonDir, spec, run, at: systemClock.iso() });
-  if (!lock.ok) return refuse(terminal, lock.failure);
+  if (!lock.ok) return refuse(lock.failure);
   await makeFolder(runFolder);
   try {
     return await show(opened, options, { terminal, lock: lock.value });
@@ -273,7 +272,7 @@ async function engineRun(opened: Opened, options: ImplementOptions, running: Run
     });
     if (!result.ok) {
       await running.view.close();
-      return refuse(terminal, result.failure);
+      return refuse(result.failure);
     }
     return await finish(opened, result.value, running);
   } finally {

@@ -4,6 +4,7 @@ import type { Emit } from '../event.js';
 import type { Verdict, Verifier } from '../gates/gate.js';
 import { dueGates } from '../gates/gate.js';
 import type { Oid } from '../issue.js';
+import { onlyBroken } from '../loop/issue-loop.js';
 import { gateNotes } from '../loop/notes.js';
 import type { LaneAnswer } from '../loop/ports.js';
 import { specGates, type SpecFinish, type SpecWritten } from '../loop/spec-loop.js';
@@ -57,12 +58,13 @@ export async function land(ports: LandingPorts, journal: Journal): Promise<LaneA
     case 'conflict': {
       emit({ type: 'candidate.conflicted', issue, tip: landing.tip, files: landing.files });
       const findings = landing.files.map((file) => ({ file, message: 'conflicts with what has landed meanwhile' }));
-      return { kind: 'rejected', tip: landing.tip, gates: [], findings };
+      return { kind: 'rejected', tip: landing.tip, gates: [], findings, broken: false };
     }
     case 'red': {
       const { findings } = landing.verdict;
       emit({ type: 'candidate.rejected', issue, tip: landing.tip, findings });
-      return { kind: 'rejected', tip: landing.tip, gates: gateNotes(landing.verdict), findings };
+      const broken = onlyBroken(landing.verdict);
+      return { kind: 'rejected', tip: landing.tip, gates: gateNotes(landing.verdict), findings, broken };
     }
     case 'held':
       emit({ type: 'lane.held', issue, message: landing.message });

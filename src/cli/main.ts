@@ -8,9 +8,11 @@ import { giroVersion } from './version.js';
 
 const terminal: Terminal = { stdout: process.stdout, stdin: process.stdin, env: { ...process.env } };
 
+/** Takes how the process is to end. */
+type End = (end: ProcessEnd) => void;
+
 /** Builds the commands. Each loads its own module when it runs. */
-function commands(end: (end: ProcessEnd) => void): Command {
-  const folder = (): Option => new Option('-C, --directory <dir>', 'run as if started in <dir>').default('.', 'here');
+function commands(end: End): Command {
   const program = new Command('giro')
     .description('Turns a Spec in markdown into integrated, verified work by AI coding agents.')
     .version(giroVersion, '-V, --version', 'print the version')
@@ -29,6 +31,18 @@ Examples:
 
 ${exitHelp}`,
     );
+  addImplement(program, end);
+  addStatus(program, end);
+  addInit(program, end);
+  addDemo(program, end);
+  return program;
+}
+
+function folder(): Option {
+  return new Option('-C, --directory <dir>', 'run as if started in <dir>').default('.', 'here');
+}
+
+function addImplement(program: Command, end: End): void {
   program
     .command('implement')
     .description('run a Spec (or one of its Issues) until it is proved or a person is needed')
@@ -59,6 +73,9 @@ ${exitHelp}`,
         ),
       );
     });
+}
+
+function addStatus(program: Command, end: End): void {
   program
     .command('status')
     .description('show where everything stands, from git alone; starts nothing')
@@ -70,6 +87,9 @@ ${exitHelp}`,
       const { status } = await import('./status.js');
       end({ exit: await status({ target: target ?? null, json: options.json ?? false, folder: options.directory }, terminal) });
     });
+}
+
+function addInit(program: Command, end: End): void {
   program
     .command('init')
     .description('write giro.toml and an example Spec; touches nothing that exists')
@@ -85,6 +105,9 @@ ${exitHelp}`,
       });
       end({ exit: exit === 0 ? exitCodes.proof : exitCodes.error });
     });
+}
+
+function addDemo(program: Command, end: End): void {
   program
     .command('demo')
     .description('run the whole engine on a made-up repository; needs no agent and no key')
@@ -95,7 +118,6 @@ ${exitHelp}`,
       const { demo } = await import('./demo.js');
       end(await demo({ plain: options.plain ?? false, json: options.json ?? false, fast: options.fast ?? false }, terminal));
     });
-  return program;
 }
 
 interface ImplementFlags {

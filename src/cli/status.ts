@@ -33,7 +33,7 @@ export interface StatusOptions {
 
 /** One Issue as `--json` shows it. */
 interface IssueStatusJson {
-  readonly id: string;
+  readonly id: IssueId;
   readonly title: string;
   readonly state: string;
   readonly phase?: string;
@@ -52,7 +52,7 @@ interface SpecStatusJson {
   readonly title: string;
   readonly state: SpecState;
   readonly base: string | null;
-  readonly tip: string | null;
+  readonly tip: Oid | null;
   readonly running: { readonly pid: number; readonly host: string } | null;
   readonly issues: readonly IssueStatusJson[];
 }
@@ -130,7 +130,7 @@ async function readSpec(git: OpenedGit, slug: SpecSlug, top: string | null): Pro
     base: tip === null ? null : await findBase(git, tip),
     tip,
     running: await lockOwner(git.commonDir, slug),
-    issues: issuesJson({ spec, facts, branches, worktrees, tip }),
+    issues: issuesJson({ spec, facts, branches, worktrees, tip, head: git.user.head }),
   });
 }
 
@@ -160,6 +160,7 @@ function issuesJson(parts: {
   readonly branches: IssueBranches;
   readonly worktrees: ReadonlyMap<string, string>;
   readonly tip: Oid | null;
+  readonly head: Oid;
 }): readonly IssueStatusJson[] {
   const state = folded(parts);
   return parts.facts.map((fact) => {
@@ -183,8 +184,14 @@ function issuesJson(parts: {
 }
 
 /** The state that the engine itself would start from: one reducer for every view. */
-function folded(parts: { readonly spec: Spec; readonly facts: readonly IssueFacts[]; readonly tip: Oid | null }): RunState {
-  const tip = parts.tip ?? ('' as Oid);
+function folded(parts: {
+  readonly spec: Spec;
+  readonly facts: readonly IssueFacts[];
+  readonly tip: Oid | null;
+  readonly head: Oid;
+}): RunState {
+  // Before a first run there is no tip, and nothing here asks for one.
+  const tip = parts.tip ?? parts.head;
   return reduce(emptyState, { v: 1, at: '', run: '', type: 'run.recovered', spec: parts.spec.slug, tip, issues: parts.facts });
 }
 
@@ -239,16 +246,16 @@ function nextLines(spec: SpecStatusJson): readonly string[] {
 /** One Issue with its whole History. */
 async function issueText(git: OpenedGit, spec: SpecStatusJson, typed: string): Promise<string> {
   const id = findIssue(
-    spec.issues.map((issue) => issue.id as IssueId),
+    spec.issues.map((issue) => issue.id),
     typed,
   );
   const issue = spec.issues.find((one) => one.id === id);
   if (issue === undefined) return `the Spec ${spec.spec} has no Issue ${JSON.stringify(typed)}; known: ${spec.issues.map((one) => one.id).join(', ')}\n`;
   const path = `${specsFolder}/${spec.spec}/issues/${issue.id}.md`;
-  const commits = [issue.branch === undefined || issue.state === 'done' ? null : await git.readRef(`refs/heads/${issue.branch}`), spec.tip as Oid | null];
+  const commits = [issue.branch === undefined || issue.state === 'done' ? null : await git.readRef(`refs/heads/${issue.branch}`), spec.tip];
   for (const commit of commits) {
     const entry = commit === null ? null : await git.readPath(commit, path);
-    if (entry === null || entry === undefined) continue;
+    if (entry === null) continue;
     const text = (await git.readBlob(entry.oid)).toString('utf8');
     const start = text.indexOf('\n## History');
     const history = start < 0 ? 'no attempt yet' : text.slice(start + 1).trimEnd();

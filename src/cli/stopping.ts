@@ -19,7 +19,7 @@ export interface Stopping {
   /** What stopped the run; `null`: nothing. */
   readonly by: () => StopSignal | null;
   /** Ctrl+C on the board, where it is a key and not a signal. */
-  interrupt(): void;
+  readonly interrupt: () => void;
   close(): void;
 }
 

@@ -7,7 +7,7 @@ import type { Driver } from '../drivers/driver.js';
 import type { Emit } from '../event.js';
 import { failed, ok, type Failure, type Result } from '../failure.js';
 import { createVerdictCache } from '../gates/cache.js';
-import type { Verifier } from '../gates/gate.js';
+import type { Verifier, WithCheckout } from '../gates/gate.js';
 import { findShell } from '../gates/shell.js';
 import { createVerifier } from '../gates/verify.js';
 import type { IssueId, Oid } from '../issue.js';
@@ -77,19 +77,7 @@ export async function openWorkshop(ports: WorkshopPorts): Promise<Result<Worksho
   const common = { git, policy: policy.worktree, slots, setup, notice };
   const worktrees = createWorktrees({ ...common, spec, root, clock });
   const checkouts = createCheckouts({ ...common, root: join(root, 'gates'), baseSpecs: ports.baseSpecs, limit: policy.limits.gates });
-  const gateLimit = new PQueue({ concurrency: policy.limits.gates });
-  const verifier = createVerifier({
-    withCheckout: checkouts.withCheckout,
-    cache: createVerdictCache(join(git.commonDir, 'giro', 'verdicts')),
-    slots: (run) => gateLimit.add(run),
-    emit,
-    clock,
-    environment: (_slot, gate) => ({ ...childEnvironment(own, gate.env), GIRO_SPEC: spec }),
-    logFolder: join(runFolder, 'gates'),
-    graceMs: policy.limits.graceMs,
-    toolFingerprint: fingerprint(policy.worktree, own),
-    lacks: (checkout) => lackingIn(checkout, top),
-  });
+  const verifier = verifierOf(ports, checkouts.withCheckout);
   const definition = policy.drivers.byName.get(policy.roles.worker);
   if (definition === undefined) throw new Error(`no such driver: ${policy.roles.worker}`);
   return ok({
@@ -112,6 +100,24 @@ export async function openWorkshop(ports: WorkshopPorts): Promise<Result<Worksho
       await checkouts.close();
       await slots.close();
     },
+  });
+}
+
+function verifierOf(ports: WorkshopPorts, withCheckout: WithCheckout): Verifier {
+  const { git, prepared, top, own, clock, emit, runFolder } = ports;
+  const { policy, spec } = prepared;
+  const gateLimit = new PQueue({ concurrency: policy.limits.gates });
+  return createVerifier({
+    withCheckout,
+    cache: createVerdictCache(join(git.commonDir, 'giro', 'verdicts')),
+    slots: (run) => gateLimit.add(run),
+    emit,
+    clock,
+    environment: (_slot, gate) => ({ ...childEnvironment(own, gate.env), GIRO_SPEC: spec }),
+    logFolder: join(runFolder, 'gates'),
+    graceMs: policy.limits.graceMs,
+    toolFingerprint: fingerprint(policy.worktree, own),
+    lacks: (checkout) => lackingIn(checkout, top),
   });
 }
 

@@ -128,7 +128,7 @@ async function noAgent(run: Run): Promise<void> {
 async function attempt(run: Run): Promise<Step> {
   const { ports, record } = run;
   const spent = attemptsAllowed(run) - record.budgetUsed <= 0;
-  if (spent) return escalate(run, 'budget-spent', 'no attempt is left', lastFinding(record));
+  if (spent) return escalate(run, { cause: 'budget-spent', why: 'no attempt is left', findings: lastFinding(record) });
   if (ports.signal.aborted) return 'stopped';
   const worked = await run.slots.agent(() => work(run));
   if (worked === null) return 'stopped';
@@ -283,7 +283,8 @@ async function operation(run: Run, reason: string, tail?: string): Promise<Step>
   await record.recordVerdict({ verdict: 'operation', gates: [], findings: [finding] });
   run.failures += 1;
   if (run.failures >= ports.policy.budget.failures) {
-    return escalate(run, 'operation-failures', `${String(run.failures)} operation failures in a row`, [finding]);
+    const why = `${String(run.failures)} operation failures in a row`;
+    return escalate(run, { cause: 'operation-failures', why, findings: [finding] });
   }
   const inMs = Math.round(Math.min(60_000, 500 * 2 ** run.failures) * (0.5 + ports.jitter()));
   ports.emit({ type: 'issue.retrying', issue: record.issue.id, reason, inMs, failures: run.failures });
@@ -318,7 +319,7 @@ async function judge(run: Run): Promise<Step> {
   ports.emit({ type: 'attempt.judged', issue: record.issue.id, attempt: record.attempt, verdict: outcome, findings });
   run.findings = [];
   run.failures = 0;
-  if (broken) return escalate(run, 'cannot-run-here', 'a gate cannot run here', findings);
+  if (broken) return escalate(run, { cause: 'cannot-run-here', why: 'a gate cannot run here', findings });
   return afterRed(run, findings);
 }
 
@@ -349,6 +350,10 @@ async function integrate(run: Run): Promise<Step> {
       await record.recordRejection({ tip: answer.tip, gates: answer.gates, findings: answer.findings });
       await record.bringOnto(answer.tip);
       run.question = undefined;
+      // Nothing that a worker could repair: the merged tree was not judged at all.
+      if (answer.broken) {
+        return escalate(run, { cause: 'cannot-run-here', why: 'a gate cannot run on the merged tree', findings: answer.findings });
+      }
       return afterRed(run, answer.findings);
     default:
       return unreachable(answer);
@@ -360,23 +365,22 @@ async function afterRed(run: Run, findings: readonly Finding[]): Promise<Step> {
   const { record, ports } = run;
   const { budget } = ports.policy;
   if (run.question !== undefined && record.blockedInARow >= budget.blocked) {
-    return escalate(run, 'blocked', 'the worker is blocked', findings);
+    return escalate(run, { cause: 'blocked', why: 'the worker is blocked', findings });
   }
   const stuck = record.noProgress(budget.noProgress);
-  if (stuck !== undefined) return escalate(run, 'no-progress', stuck, findings);
+  if (stuck !== undefined) return escalate(run, { cause: 'no-progress', why: stuck, findings });
   if (record.budgetUsed >= attemptsAllowed(run)) {
-    return escalate(run, 'budget-spent', 'no attempt is left', findings);
+    return escalate(run, { cause: 'budget-spent', why: 'no attempt is left', findings });
   }
   return ports.signal.aborted ? 'stopped' : 'attempt';
 }
 
 async function escalate(
   run: Run,
-  cause: EscalationCause,
-  why: string,
-  findings: readonly Finding[],
+  asked: { readonly cause: EscalationCause; readonly why: string; readonly findings: readonly Finding[] },
 ): Promise<'needs-human'> {
   const { record, ports } = run;
+  const { cause, why, findings } = asked;
   const packet = issuePacket({
     spec: ports.spec.slug,
     issue: record.issue.id,
@@ -407,8 +411,8 @@ function attemptsAllowed(run: Run): number {
   return Math.min(attempts, run.record.issue.maxAttempts ?? attempts);
 }
 
-/** Only gates that could not run at all: nothing that a worker could repair. */
-function onlyBroken(verdict: Verdict): boolean {
+/** Says whether the only reds are gates that could not run at all: nothing that a worker could repair. */
+export function onlyBroken(verdict: Verdict): boolean {
   const reds = verdict.gates.filter((gate) => gate.verdict === 'fail');
   return reds.length > 0 && reds.every((gate) => gate.cause === 'errored' || gate.cause === 'cannot-run-here');
 }

@@ -89,7 +89,14 @@ export interface WorkFolders {
 /** How the merge lane answers. */
 export type LaneAnswer =
   | { readonly kind: 'landed'; readonly commit: Oid }
-  | { readonly kind: 'rejected'; readonly tip: Oid; readonly gates: readonly GateNote[]; readonly findings: readonly Finding[] }
+  | {
+      readonly kind: 'rejected';
+      readonly tip: Oid;
+      readonly gates: readonly GateNote[];
+      readonly findings: readonly Finding[];
+      /** Its only reds are gates that could not run at all. */
+      readonly broken: boolean;
+    }
   | { readonly kind: 'held'; readonly message: string }
   | { readonly kind: 'stopped' };
 

@@ -1,4 +1,5 @@
 /** Time as a port: everything that waits or stamps gets a `Clock` handed in. */
+import { setMaxListeners } from 'node:events';
 import { performance } from 'node:perf_hooks';
 
 /** Tells the time and waits. */
@@ -31,8 +32,14 @@ export const systemClock: Clock = {
   },
 };
 
+/** Lets any number wait for one signal, as everything in a run does; Node would print a warning at the eleventh. */
+export function allowManyListeners(signal: AbortSignal): void {
+  setMaxListeners(0, signal);
+}
+
 function timer(ms: number, signal: AbortSignal | undefined): Promise<void> {
   if (signal?.aborted === true) return Promise.resolve();
+  if (signal !== undefined) allowManyListeners(signal);
   return new Promise((resolve) => {
     const finish = (): void => {
       clearTimeout(handle);

@@ -12,6 +12,7 @@ import { stat } from 'node:fs/promises';
 import { resolve as resolvePath } from 'node:path';
 import { execa } from 'execa';
 import type { Ended } from '../event.js';
+import { allowManyListeners } from './clock.js';
 import type { Clock } from './clock.js';
 import type { Environment } from './environment.js';
 import { emptiesWithin, endGroup, signalGroup } from './group.js';
@@ -182,6 +183,7 @@ async function timeUp({ clock, timeoutMs }: ProcessRequest, over: AbortSignal): 
 }
 
 function aborted(signal: AbortSignal, over: AbortSignal): Promise<Ended | null> {
+  allowManyListeners(signal);
   return new Promise((resolve) => {
     if (signal.aborted) resolve(cancelled(signal));
     signal.addEventListener('abort', () => resolve(cancelled(signal)), { once: true, signal: over });

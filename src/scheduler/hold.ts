@@ -18,8 +18,9 @@ export class HoldWindow {
   readonly #agents = new RunningMedian();
   readonly #landings = new RunningMedian();
 
+  /** One that took no time was none: an Issue gave back a slot that it did not need. */
   agentTook(ms: number): void {
-    this.#agents.add(ms);
+    if (ms >= 1) this.#agents.add(ms);
   }
 
   /** From the end of an Issue's last agent to its integration. */

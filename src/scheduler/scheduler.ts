@@ -33,7 +33,8 @@ export type ExecutionOutcome = 'integrated' | 'needs-human' | 'stopped';
 export interface AgentSlots {
   /**
    * Runs an agent in one of the N slots: the first time in the one the Issue was dispatched with, later in the next
-   * one its priority earns. Rejects with the signal's reason, without running, once the run is aborted.
+   * one its priority earns. Rejects with the signal's reason, without running, once the run is aborted. An Issue that
+   * needs no agent gives its slot back with an empty run; else it keeps it until it is at rest.
    */
   agent<T>(run: () => Promise<T>): Promise<T>;
 }

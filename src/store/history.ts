@@ -224,17 +224,10 @@ function readEntry(text: string): HistoryEntry {
     };
   }
   const word = /^### (\w+)/.exec(text)?.[1]?.toLowerCase();
-  switch (word) {
-    case 'integration':
-    case 'escalated':
-    case 'answered':
-    case 'integrated':
-    case 'validated':
-      return { kind: word, text };
-    default:
-      return { kind: 'other', text };
-  }
+  return { kind: plainKinds.find((kind) => kind === word) ?? 'other', text };
 }
+
+const plainKinds = ['integration', 'escalated', 'answered', 'integrated', 'validated'] as const;
 
 function isVerdict(text: string | undefined): text is AttemptVerdict {
   return text === 'pass' || text === 'fail' || text === 'operation' || text === 'stopped';

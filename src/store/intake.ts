@@ -8,7 +8,7 @@
  * I4 Absence is a removal only of a file that the last intake had, and is reported.
  */
 import { historyOf, replaceHistory, spliceFrontmatter } from '../config/splice.js';
-import type { IssueState, Oid, SpecSlug } from '../issue.js';
+import { parseOid, type IssueState, type Oid, type SpecSlug } from '../issue.js';
 import type { Git } from '../worktree/git-types.js';
 import { frameObject, nameObject } from '../worktree/objects.js';
 import { appendAnswer } from './history.js';
@@ -79,7 +79,7 @@ export async function findBase(git: Git, tip: Oid): Promise<Oid | null> {
   for (let next: Oid | undefined = tip; next !== undefined; ) {
     const commit = await git.readCommit(next);
     const base = trailer(commit.message, 'Giro-Base');
-    if (base !== undefined) return (await git.readCommit(base as Oid)).oid;
+    if (base !== undefined) return parseOid(base);
     next = commit.parents[0];
   }
   return null;

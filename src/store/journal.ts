@@ -70,7 +70,7 @@ export class Journal {
   readonly id: IssueId;
   readonly ref: string;
   readonly #ports: JournalPorts;
-  #issue: Issue;
+  readonly #issue: Issue;
   #text: string;
   #history: string;
   #commit: Oid | null;

@@ -13,7 +13,8 @@ import { replaceExclusive } from '../platform/exclusive.js';
 import { linkExclusive, makeFolder, readIfExists, removeTree } from '../platform/files.js';
 import { isAlive, ownIdentity, type ProcessIdentity } from '../platform/identity.js';
 
-declare const held: unique symbol;
+/** Not exported: nobody else can make a lock. */
+const held: unique symbol = Symbol('held');
 
 /** Permission to write a Spec's branches; only `takeLock` makes one. */
 export interface RunLock {
@@ -64,14 +65,14 @@ export async function lockOwner(commonDir: string, spec: SpecSlug): Promise<{ re
 }
 
 function lockOf(spec: SpecSlug, path: string, text: string): RunLock {
-  const lock = {
+  return {
+    [held]: true,
     spec,
     path,
     async release(): Promise<void> {
       if ((await readIfExists(path))?.toString('utf8') === text) await removeTree(path);
     },
   };
-  return lock as RunLock;
 }
 
 function whyNot(path: string, present: Buffer, spec: SpecSlug): Failure | null {

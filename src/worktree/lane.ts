@@ -7,6 +7,7 @@
  * M4 The branch is not moved while it is the HEAD of any worktree.
  */
 import PQueue from 'p-queue';
+import { unreachable } from '../failure.js';
 import type { Oid } from '../issue.js';
 import { specsFolder } from '../spec.js';
 import type { Clock } from '../platform/clock.js';
@@ -97,8 +98,13 @@ export class Lane {
         }
         case 'refused':
           return { kind: 'held', message: outcome.message };
-        default:
+        case 'landed':
+        case 'conflict':
+        case 'red':
+        case 'stopped':
           return outcome;
+        default:
+          return unreachable(outcome);
       }
     }
     return { kind: 'held', message: `${this.#ports.ref} keeps being moved by somebody else` };
@@ -126,14 +132,14 @@ export class Lane {
     | { readonly kind: 'checked-out'; readonly folder: string }
     | { readonly kind: 'refused'; readonly message: string }
   > {
-    const { checkedOut, signal } = this.#ports;
-    if (signal.aborted) return { kind: 'stopped' };
+    const { checkedOut } = this.#ports;
+    if (this.#stopped()) return { kind: 'stopped' };
     const tip = this.#tip;
     const candidate = await this.#candidate(await request.mine(), tip);
     if (candidate.kind === 'conflict') return { kind: 'conflict', tip, files: candidate.files };
     request.onCandidate(tip, candidate.code);
     const verdict = await request.verify(candidate.code);
-    if (signal.aborted) return { kind: 'stopped' };
+    if (this.#stopped()) return { kind: 'stopped' };
     if (!verdict.passed) return { kind: 'red', tip, verdict };
     const folder = await checkedOut();
     if (folder !== null) return { kind: 'checked-out', folder };
@@ -147,6 +153,10 @@ export class Lane {
       case 'refused':
         return moved;
     }
+  }
+
+  #stopped(): boolean {
+    return this.#ports.signal.aborted;
   }
 
   async #candidate(

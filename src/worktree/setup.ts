@@ -62,7 +62,7 @@ export interface SetupResult {
   readonly ran: boolean;
 }
 
-/** Sets up one folder; `undo` of a failure is the caller's: the folder counts as not set up. */
+/** Sets up one folder; after a failure it counts as not set up. */
 export type Setup = (request: SetupRequest) => Promise<Result<SetupResult, SetupFailure>>;
 
 /** What setting up needs. */

@@ -14,7 +14,6 @@ test.each([
   const run = await project.giro(['implement', 's1'], { env });
   expect(run.code).toBe(0);
   expect(run.stderr).toBe('');
-  // eslint-disable-next-line no-control-regex
   expect(run.stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f]/);
   expect(run.stdout).toMatch(/01-a +integrated/);
   expect(run.stdout.trimEnd().split('\n').at(-1)).toMatch(/^proof: 1 of 1 Issues integrated/);

@@ -16,11 +16,10 @@ const issues = { '01-first': {}, '02-second': {}, '03-third': { frontmatter: 'de
 const patient = 'echo "says $GIRO_ISSUE"\nwhile [ ! -f "$HOME/go" ]; do sleep 0.05; done\necho x > "$GIRO_ISSUE.txt"\n';
 
 async function onTerminal(project: Project, more: { readonly env?: Readonly<Record<string, string>>; readonly args?: readonly string[]; readonly columns?: number; readonly rows?: number } = {}): Promise<Terminal> {
-  const { TERM: _dumb, ...environment } = project.environment;
   terminal = await startTerminal({
     argv: [process.execPath, program, 'implement', 's1', ...(more.args ?? [])],
     cwd: project.path,
-    env: { ...environment, PATH: process.env['PATH'] ?? '', ...more.env },
+    env: { ...project.environment, TERM: 'xterm-256color', PATH: process.env['PATH'] ?? '', ...more.env },
     ...(more.columns === undefined ? {} : { columns: more.columns }),
     ...(more.rows === undefined ? {} : { rows: more.rows }),
   });

@@ -108,6 +108,10 @@ describe('C003 ids mean what was typed', () => {
   );
 
   test('a repeated id counts once', () => {
+    const { places } = parse({ '01-a.md': issueText(), '02-b.md': issueText('depends-on: [1, 01]\n') });
+    expect(
+      [...places.values()].flatMap(({ dependsOn }) => [...dependsOn.values()].map(({ column }) => column)),
+    ).toEqual([14]);
     expect(
       dependencies(parse({ ...ten, '02-i02.md': issueText('depends-on: [1, 01, 01-i01, 3]\n') }), '02-i02'),
     ).toEqual(['01-i01', '03-i03']);
@@ -240,6 +244,11 @@ describe('C006 rules and samples inside the body', () => {
     });
   });
 
+  test('of two such headings the last begins the History', () => {
+    const text = issueText('', '# A\n\ntext\n\n## History\n\nmine\n\n## History\n\n### Attempt 1\n');
+    expect(parse({ '01-a.md': text }).spec.issues[0]?.history).toBe('## History\n\n### Attempt 1\n');
+  });
+
   test('a forgotten fence in the body does not hide the History', () => {
     const text = issueText('', '# A\n\n```\ntext\n\n## History\n\n### Attempt 1\n');
     expect(parse({ '01-a.md': text }).spec.issues[0]?.history).toBe('## History\n\n### Attempt 1\n');
@@ -258,6 +267,7 @@ describe('C007 other files in the folder', () => {
       'issues/plan.txt': 'x',
       'README.md': '# Read me\n',
       'notes/draft.md': 'x',
+      'spec.md': 'x',
       '03-c.md.bak': 'x',
       'issues/binary': Uint8Array.of(0xff, 0x00),
     });
@@ -273,6 +283,7 @@ describe('C007 other files in the folder', () => {
       'issues/notes/02-draft.md: in a sub folder of issues/',
       'issues/plan.txt: not named NN-slug.md',
       'notes/draft.md: not in issues/',
+      'spec.md: not in issues/',
     ]);
   });
 
@@ -335,6 +346,11 @@ describe('C023 names that are illegal or escape the folder', () => {
   test('a path out of the folder is ignored, not read', () => {
     const { spec } = parse({ '../../x/issues/01-a.md': issueText(), 'issues/../../x/01-a.md': issueText() });
     expect(spec.issues).toEqual([]);
+    const other = { path: 'docs/specs/oath/issues/01-a.md', bytes: Buffer.from(issueText()) };
+    const result = parseSpecFolder({ slug: slug('auth'), files: [...files({}), other] });
+    expect(result.ok ? result.value.spec.ignored : []).toEqual([
+      { path: other.path, reason: 'outside the folder of the Spec' },
+    ]);
   });
 
   test('two Issues with one number are refused, however it is written', () => {
@@ -473,6 +489,7 @@ text
     ['state:\n', '`state` is empty'],
     ['state: [ready]\n', '`state` is a list'],
     ['state: |\n  ready\n', '`state` is `ready⏎`'],
+    ['state: >-\n  ready\n', '`state` is `ready`'],
     ['state: Ready\n', '`state` is `Ready`'],
     ['state: draft\n', '`state` is `draft`'],
   ])('frontmatter %j is refused', (yaml, message) => {
@@ -489,6 +506,10 @@ text
     expect(mistakes({ '01-a.md': `---\nstate: ready\n---\n${body}` }).map((d) => d.message)).toEqual([
       'the Issue has no text',
     ]);
+  });
+
+  test('a comment that is never closed is text', () => {
+    expect(mistakes({ '01-a.md': issueText('', '# A\n\n<!-- hint -->\n<!-- do it\n') })).toEqual([]);
   });
 
   test('a title comes from the first heading outside code, else from the name', () => {

@@ -175,6 +175,9 @@ link = ["data"]
     ].map((value) => value.digest);
     expect(same).toBe(first);
     expect(other).not.toBe(first);
+    const more = '[driver.other]\nkind = "command"\nrun = ["x"]\n';
+    expect(policy(more + minimal).digest).toBe(policy(minimal + more).digest);
+    expect(policy(more + minimal).digest).not.toBe(first);
   });
 });
 

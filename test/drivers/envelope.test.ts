@@ -83,6 +83,11 @@ test('of a huge file only the end counts, and bytes that are no UTF-8 do no harm
   expect(await readingOf(bad)).toEqual({ kind: 'valid', envelope: { status: 'done', summary: '\ufffd' } });
 });
 
+test('what stands more than a mebibyte before the end is not read', async () => {
+  expect((await readingOf(`{"status":"done"}\n${'-'.repeat(1024 * 1024)}`)).kind).toBe('invalid');
+  expect(await readingOf(`{"status":"done"}\n${'-'.repeat(1024 * 1024 - 100)}`)).toEqual(done);
+});
+
 test('a summary of a megabyte is cut', async () => {
   const reading = await readingOf(JSON.stringify({ status: 'done', summary: 'x'.repeat(900_000) }));
   expect(reading.kind === 'valid' && reading.envelope.summary?.length).toBe(4001);

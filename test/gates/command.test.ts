@@ -131,6 +131,7 @@ describe('a gate that cannot run here', () => {
     expect(await messageOf(`echo "Error: Cannot find module 'left-pad'"; exit 1`, { lacks })).toContain(
       'failed: exit 1; the clean checkout has no node_modules, .env',
     );
+    expect(await messageOf('exit 127', { lacks })).toContain('the clean checkout has no node_modules, .env');
     expect(await messageOf('echo expected 1 to be 2; exit 1', { lacks })).toBe('gate test failed: exit 1');
     expect(await messageOf('no-such-runner', { lacks: () => Promise.resolve([]) })).not.toContain('clean checkout');
   });

@@ -241,10 +241,15 @@ describe('a setup that fails', () => {
   });
 
   test('because of a stop is a stop', async () => {
-    const at = await bench({ setupFailure, slots: (run) => run() });
-    const verifying = at.verifier.verify(at.request([pass]));
-    at.stop.abort('stop');
-    expect(shown(await verifying)).toEqual(['false', 'pass cancelled']);
+    const stop = new AbortController();
+    const at = await bench({
+      withCheckout: () => {
+        stop.abort('stop');
+        return Promise.resolve({ ok: false, failure: setupFailure });
+      },
+    });
+    const verdict = await at.verifier.verify(at.request([pass], { signal: stop.signal }));
+    expect(shown(verdict)).toEqual(['false', 'pass cancelled']);
   });
 });
 

@@ -27,16 +27,18 @@ describe('a process', () => {
   });
 
   test('is dead as a zombie', async () => {
-    // The parent never reaps: its child stays as a zombie, with its number and its start time.
-    const parent = spawn('sh', ['-c', 'sh -c "exit 0" & echo $!; exec sleep 300'], {
-      stdio: ['ignore', 'pipe', 'ignore'],
+    // A shell that becomes a program that never reaps; its child ends when the input does, and stays as a zombie.
+    const parent = spawn('sh', ['-c', 'exec 3<&0; cat <&3 >/dev/null & echo $!; exec sleep 300'], {
+      stdio: ['pipe', 'pipe', 'ignore'],
     });
     onTestFinished(() => void parent.kill('SIGKILL'));
     const [line] = (await once(parent.stdout, 'data')) as [Buffer];
     const pid = Number(line.toString());
     const stat = (): ReturnType<typeof parseProcessStat> =>
       parseProcessStat(readFileSync(`/proc/${String(pid)}/stat`, 'latin1'));
-    while (stat().state !== 'Z') await new Promise((resolve) => setImmediate(resolve));
+    await until(() => readFileSync(`/proc/${String(parent.pid)}/comm`, 'utf8') === 'sleep\n');
+    parent.stdin.end();
+    await until(() => stat().state === 'Z');
     expect(isAlive({ ...ownIdentity(), pid, startTime: stat().startTime })).toBe('dead');
   });
 
@@ -63,6 +65,10 @@ test('a stat line is read behind the name, whatever that is', () => {
   }
   expect(() => parseProcessStat('12 (sh) S')).toThrow('not a stat line');
 });
+
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await new Promise((resolve) => setImmediate(resolve));
+}
 
 const identify = `
 import { ownIdentity } from './platform/identity.js';

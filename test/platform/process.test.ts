@@ -344,9 +344,9 @@ describe('a process that cannot start', () => {
 const alone = `
 import { systemClock } from './platform/clock.js';
 import { endEveryProcess, runProcess } from './platform/process.js';
-const start = (argv) => runProcess({
+const start = (argv, signal = new AbortController().signal) => runProcess({
   argv, cwd: '/', env: { PATH: process.env.PATH }, logFile: new URL('log', import.meta.url).pathname,
-  timeoutMs: 20_000, graceMs: 1_000, signal: new AbortController().signal, clock: systemClock,
+  timeoutMs: 20_000, graceMs: 1_000, signal, clock: systemClock,
 });
 `;
 
@@ -390,6 +390,17 @@ for (;;) {
     expect(stderr).toContain('a bug');
     expect(code).toBe(1);
     await emptied(Number(stdout));
+  });
+
+  test('says nothing when many processes wait for one signal', async () => {
+    const { run } = await program(`${alone}
+const stop = new AbortController();
+const many = Array.from({ length: 15 }, () => start(['sleep', '300'], stop.signal));
+many.push(...Array.from({ length: 15 }, () => systemClock.sleep(60_000, stop.signal)));
+setImmediate(() => stop.abort('stop'));
+await Promise.all(many);
+`);
+    expect(await run()).toEqual({ code: 0, stdout: '', stderr: '' });
   });
 
   test('ends as soon as its process has: no timer holds it', async () => {

@@ -74,6 +74,10 @@ describe('how long a landing is worth waiting for', () => {
     expect(window([10_000], [400])).toBe(500);
   });
 
+  test('an agent that took no time is not counted: a slot was given back unused', () => {
+    expect(window([0.2, 0.1, 10_000], [])).toBe(500);
+  });
+
   test('never longer than 15 seconds', () => {
     expect(window([3_600_000], [])).toBe(15_000);
     expect(window([3_600_000], [10_000])).toBe(15_000);

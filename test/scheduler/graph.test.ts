@@ -126,6 +126,10 @@ describe('buildGraph', () => {
     expect(graph.wave(letter('d'))).toBe(3);
     expect(graph.dependents(letter('a'))).toEqual(['2-b', '3-c']);
     expect([...graph.nodes.keys()]).toEqual(['1-a', '2-b', '3-c', '4-d', '5-e']);
+    expect(buildGraph(nodes('a, b, c: b, d: a')).waves).toEqual([
+      ['1-a', '2-b'],
+      ['3-c', '4-d'],
+    ]);
   });
 
   test('the critical path is the longest remaining one, by estimate and not by hops', () => {

@@ -52,7 +52,7 @@ describe('the frame', () => {
         ∙ waiting     05-logout                 waits for 02-api, which needs a human
       wave 3  0 of 2 done
         ∙ waiting     06-audit                  waits for 02-api, which needs a human
-        ∙ waiting     07-docs                   Docs  waits for 04-session
+        ∙ waiting     07-docs                   Docs  waits for 03-login-page
       ── 01-store  Keep sessions in a store ──────────────────────────────────────────
       commit eeeeeee
       $ npm test
@@ -95,7 +95,7 @@ describe('the frame', () => {
         ∙ waiting     06-…
       ❯ ∙ waiting     07-…
       ── 07-docs  Docs ───
-      waits for 04-session
+      waits for
       ok 1 - signs in
       ok 2 - signs out
       ? help  Up/Down mov…"
@@ -133,7 +133,7 @@ describe('the frame', () => {
         . waiting     05-logout                 waits for 02-api, which needs a human
       wave 3  0 of 2 done
         . waiting     06-audit                  waits for 02-api, which needs a human
-        . waiting     07-docs                   Docs  waits for 04-session
+        . waiting     07-docs                   Docs  waits for 03-login-page
       -- 01-store  Keep sessions in a store ------------------------------------------
       commit eeeeeee
       $ npm test

@@ -313,7 +313,9 @@ async function doEverything(git: OpenedGit, { repository, worktree }: Scene): Pr
   expect(await git.moveRef('refs/heads/giro/s/x', commit, null)).toMatchObject({ ok: false });
   expect(await git.mergeTrees(ours, theirs)).toMatchObject({ kind: 'conflict', files: ['f.txt'] });
   expect(await git.mergeTrees(ours, commit)).toMatchObject({ kind: 'conflict' });
-  expect((await git.diffTrees(head, commit)).map(({ path }) => path)).toEqual(['f.txt', 'new.txt']);
+  expect((await git.diffTrees(head, commit)).map(({ path }) => path)).toEqual(
+    expect.arrayContaining(['f.txt', 'new.txt']),
+  );
   expect(await git.patch(head, commit, 10_000)).toContain('+work');
   await git.logBlobs([commit, ours], [head], 'docs');
   await git.isAncestor(head, commit);

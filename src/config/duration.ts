@@ -1,2 +1,0 @@
-/** Durations moved to the platform, where screens may import them too. */
-export { formatDuration } from '../platform/duration.js';

@@ -54,7 +54,7 @@ export function endingOf(parts: EndingParts): Ending {
         lines: [
           ...stray,
           ...validate,
-          ...asked,
+          ...asked.map((line) => `asks  ${line}`),
           ...waitingLines(parts),
           standing,
           `answer in docs/specs/${parts.spec}/ or on the Issue's branch, then: giro implement ${parts.spec}`,
@@ -102,8 +102,8 @@ async function obstacles(git: OpenedGit, head: Oid, merged: Oid): Promise<readon
 function askedLines(parts: EndingParts): readonly string[] {
   return [...parts.views.values()].flatMap((view) => {
     const { progress } = view;
-    if (progress.kind === 'needs-human') return [`${view.id} needs a human: ${printable(progress.question)}`];
-    if (progress.kind === 'integrating' && progress.step === 'held') return [`${view.id} is held: ${printable(progress.message ?? '')}`];
+    if (progress.kind === 'needs-human') return [`${view.id}: ${printable(progress.question)}`];
+    if (progress.kind === 'integrating' && progress.step === 'held') return [`${view.id}: ${printable(progress.message ?? 'it is held')}`];
     return [];
   });
 }

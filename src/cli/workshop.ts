@@ -73,6 +73,9 @@ export async function openWorkshop(ports: WorkshopPorts): Promise<Result<Worksho
     signal,
     clock,
     notice,
+    started: (message) => {
+      emit({ type: 'run.notice', level: 'info', message });
+    },
   });
   const common = { git, policy: policy.worktree, slots, setup, notice };
   const worktrees = createWorktrees({ ...common, spec, root, clock });

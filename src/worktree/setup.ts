@@ -80,6 +80,8 @@ export interface SetupPorts {
   readonly signal: AbortSignal;
   readonly clock: Clock;
   readonly notice: (message: string) => void;
+  /** Hears that the command is started, since it may take long. */
+  readonly started?: (message: string) => void;
 }
 
 interface Stamp {
@@ -201,6 +203,7 @@ async function runCommand(ports: SetupPorts, request: SetupRequest): Promise<Set
   await request.isolate();
   await makeFolder(ports.logFolder);
   const log = join(ports.logFolder, `setup-${name}-${randomBytes(4).toString('hex')}.log`);
+  ports.started?.(`setting up ${name}: ${setup}`);
   const { ended } = await runProcess({
     argv: [...ports.shell, setup],
     cwd: folder,

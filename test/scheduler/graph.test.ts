@@ -42,13 +42,14 @@ describe('checkGraph', () => {
     const issues = [
       { id: id('01-schema'), dependsOn: [] },
       { id: id('02-api'), dependsOn: [] },
-      { id: id('03-ui'), dependsOn: [id('02-apii'), id('07-shcema'), id('9-entirely-else')] },
+      { id: id('03-ui'), dependsOn: [id('02-apii'), id('07-shcema'), id('9-entirely-else'), id('17-x')] },
       { id: id('17-schemas'), dependsOn: [] },
     ];
     expect(check(issues)).toEqual([
       { kind: 'unknown', issue: '03-ui', id: '02-apii', nearest: ['02-api'] },
       { kind: 'unknown', issue: '03-ui', id: '07-shcema', nearest: ['01-schema'] },
       { kind: 'unknown', issue: '03-ui', id: '9-entirely-else', nearest: [] },
+      { kind: 'unknown', issue: '03-ui', id: '17-x', nearest: ['17-schemas'] },
     ]);
   });
 

@@ -1,4 +1,5 @@
 /** How a run is stopped: the first signal in order, the second at once. The process then ends by the signal. */
+import { allowManyListeners } from '../platform/clock.js';
 import { endEveryProcess } from '../platform/process.js';
 
 /** A signal that stops a run. */
@@ -26,6 +27,7 @@ export interface Stopping {
 /** Starts listening. `onFirst` says it to the person; `onSecond` gives the terminal back before the process dies. */
 export function listenForStop(ports: { readonly onFirst: (signal: StopSignal) => void; readonly onSecond: () => void }): Stopping {
   const controller = new AbortController();
+  allowManyListeners(controller.signal);
   let by: StopSignal | null = null;
   const stop = (signal: StopSignal): void => {
     if (by === null) {
@@ -47,6 +49,8 @@ export function listenForStop(ports: { readonly onFirst: (signal: StopSignal) =>
     ]),
   );
   for (const [signal, handler] of handlers) process.on(signal, handler);
+  // Also when a bug ends giro: no agent outlives it.
+  process.on('exit', endEveryProcess);
   return {
     signal: controller.signal,
     by: () => by,
@@ -55,6 +59,7 @@ export function listenForStop(ports: { readonly onFirst: (signal: StopSignal) =>
     },
     close: () => {
       for (const [signal, handler] of handlers) process.off(signal, handler);
+      process.off('exit', endEveryProcess);
     },
   };
 }

@@ -3,7 +3,7 @@ import type { Diagnostic } from '../failure.js';
 import { issueNumber, type IssueId } from '../issue.js';
 import { quote, type Place } from './diagnostic.js';
 import { describe, type FieldReader, type Reference } from './fields.js';
-import type { Value } from './frontmatter.js';
+import type { Value } from './value.js';
 import { nearest } from './nearest.js';
 
 const shapes = 'write one id or a list of ids: depends-on: [01, 02-store]';

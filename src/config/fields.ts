@@ -1,7 +1,7 @@
 /** Reads single frontmatter values into what they must be; every mistake becomes a Diagnostic with its place. */
 import { unreachable, type Diagnostic } from '../failure.js';
 import { placeIn, quote, suggest, type Place, type SourceText } from './diagnostic.js';
-import type { Field, Value } from './frontmatter.js';
+import type { Field, Value } from './value.js';
 
 /** A text of a list with its place, so that later checks can point at it. */
 export interface Reference {

@@ -9,6 +9,7 @@ import { failed, ok, type Diagnostic, type Result } from '../failure.js';
 import { placeAtLine, placeIn, quote, type SourceText } from './diagnostic.js';
 import { conflictMarker, lineAt } from './markdown.js';
 import { readPlainFields } from './plain-frontmatter.js';
+import type { Field, Value } from './value.js';
 
 const largestFileBytes = 1024 * 1024;
 const largestFrontmatterBytes = 64 * 1024;
@@ -27,22 +28,6 @@ export type Split =
       readonly body: string;
       readonly bodyStart: number;
     };
-
-/** A value as typed; offsets are into the file's text. Scalars stay text: `010` is never 8, a date never a timestamp. */
-export type Value = { readonly start: number; readonly end: number } & (
-  | { readonly kind: 'text'; readonly text: string; readonly quoted: boolean; readonly oneLine: boolean }
-  | { readonly kind: 'null' }
-  | { readonly kind: 'list'; readonly items: readonly Value[] }
-  | { readonly kind: 'mapping' }
-);
-
-/** One key of the frontmatter. */
-export interface Field {
-  readonly key: string;
-  readonly keyStart: number;
-  readonly keyEnd: number;
-  readonly value: Value;
-}
 
 /** Decodes a file's bytes; too large files and invalid UTF-8 are refused. */
 export function decode(file: string, bytes: Uint8Array): Result<SourceText, readonly Diagnostic[]> {

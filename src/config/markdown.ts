@@ -22,7 +22,7 @@ export const historyHeading = '## History';
  * Walks over the lines outside fenced code blocks. A fence that is never closed is no block: otherwise one forgotten
  * fence would hide everything below it, giro's own History included.
  */
-export function* linesOutsideCode(text: string): Generator<MarkdownLine, void, undefined> {
+function* linesOutsideCode(text: string): Generator<MarkdownLine, void, undefined> {
   // An opening fence that found no end makes every later one of its kind and at least its length hopeless as well.
   const hopeless = new Map<string, number>();
   for (let start = 0; start < text.length;) {

@@ -3,7 +3,7 @@
  * parser, which a status of thousands of Issues needs. It gives exactly what the yaml package gives or nothing at all:
  * at the first line it is not sure of, the whole frontmatter is left to that package.
  */
-import type { Field, Value } from './frontmatter.js';
+import type { Field, Value } from './value.js';
 
 const keyLine = /^([a-z][a-z-]*):(?: +|$)/;
 const item = /(?:([A-Za-z0-9][A-Za-z0-9_./*-]*)|"([ !#-[\]-~]*)"|'([ -&(-~]*)')/y;

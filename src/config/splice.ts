@@ -2,8 +2,9 @@
  * Edits of Issue and Spec files that change nothing but what giro owns: the keys `state`, `attempt`, `phase`, and the
  * `## History` section. Comments, order, quotes, line ends, a byte-order mark and a missing last line end stay.
  */
-import { readFields, splitFrontmatter, type Field, type Split } from './frontmatter.js';
+import { readFields, splitFrontmatter, type Split } from './frontmatter.js';
 import { historyHeading, splitHistory } from './markdown.js';
+import type { Field } from './value.js';
 
 /** The keys of the frontmatter that giro writes. */
 export type EngineKey = 'state' | 'attempt' | 'phase';

@@ -5,7 +5,7 @@ import type { WorkerResult } from './driver.js';
 import type { EnvelopeReading } from './envelope.js';
 
 /** The exit code with which a `command` agent says that it could not work at all (EX_TEMPFAIL). */
-export const unavailableExit = 75;
+const unavailableExit = 75;
 
 /** Judges an ending. Text that is not one of the agreed structures changes nothing. */
 export function judgeEnding(ended: Ended, envelope: EnvelopeReading): WorkerResult {

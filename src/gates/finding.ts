@@ -24,8 +24,8 @@ export interface Red {
 }
 
 /** How much of the output goes into a finding. */
-export const detailLines = 60;
-export const detailBytes = 6 * 1024;
+const detailLines = 60;
+const detailBytes = 6 * 1024;
 
 /** Judges a gate that ran: null is green, and only an exit with 0 that left the tree as it was is that. */
 export function judgeGate(ending: GateEnding): Red | null {
@@ -102,7 +102,9 @@ function missingProgram(code: number, output: string): string | undefined {
 
 function hint({ lacks }: GateEnding): string {
   if (lacks.length === 0) return '';
-  const setup = lacks.includes('node_modules') ? 'add [worktree] setup = "npm ci"' : 'make it with [worktree] setup';
+  const setup = lacks.some((name) => /^node_modules\/?$/.test(name))
+    ? 'add [worktree] setup = "npm ci"'
+    : 'make it with [worktree] setup';
   return `; the clean checkout has no ${listed(lacks, 5)}: ${setup}, or list it under copy or link`;
 }
 

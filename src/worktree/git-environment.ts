@@ -167,8 +167,6 @@ export function privateConfig(hash: HashName, settings: UserSettings | null): st
     'auto = 0',
     '[maintenance]',
     'auto = false',
-    '[diff]',
-    'ignoreSubmodules = all',
     '[merge]',
     'renames = true',
     'directoryRenames = conflict',

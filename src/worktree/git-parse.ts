@@ -4,7 +4,7 @@ import { decodeName } from './objects.js';
 import type { FileChange, LoggedCommit, TreeFile } from './git-types.js';
 
 /** Splits at NUL; a NUL at the end ends the last piece. */
-export function splitNul(bytes: Buffer): readonly Buffer[] {
+function splitNul(bytes: Buffer): readonly Buffer[] {
   const pieces: Buffer[] = [];
   let at = 0;
   for (let end = bytes.indexOf(0); end >= 0; end = bytes.indexOf(0, at)) {

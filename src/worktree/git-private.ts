@@ -1,7 +1,7 @@
 /** The private git dir (DESIGN 10): a few files of giro's own; it appears when the first call needs it. */
 import { join, resolve } from 'node:path';
 import { createHash } from 'node:crypto';
-import { copyTree, listFolder, makeFolder, readIfExists, removeTree, writeAtomic } from '../platform/files.js';
+import { makeFolder, readIfExists, removeTree, writeAtomic } from '../platform/files.js';
 import type { Oid } from '../issue.js';
 import { checkoutKeys, mirrorConfig, privateConfig, type UserSettings } from './git-environment.js';
 import { parseConfig } from './git-parse.js';
@@ -70,9 +70,6 @@ export class PrivateDir {
     const folder = join(await this.folder(), 'mirror');
     const settings = await this.settings();
     await this.#fill(folder, { head, settings, config: mirrorConfig(settings) });
-    // A split index names its other half by a path in the git dir.
-    const shared = (await listFolder(gitDir)).filter(({ name }) => name.startsWith('sharedindex.'));
-    for (const { name } of shared) await copyTree(join(gitDir, name), join(folder, name));
     return {
       ...this.environment(folder),
       GIT_INDEX_FILE: join(gitDir, 'index'),

@@ -17,7 +17,7 @@ import type { MoveResult, RunGit } from './git-types.js';
 const ownPrefixes = ['refs/heads/giro/', 'refs/heads/giro-issue/', 'refs/giro/'];
 
 /** Throws unless giro may write the ref: the one place that decides it. */
-export function assertOwnRef(ref: string): void {
+function assertOwnRef(ref: string): void {
   assertRefName(ref);
   if (!ownPrefixes.some((prefix) => ref.startsWith(prefix))) throw new Error(`not a ref of giro: ${ref}`);
 }

@@ -43,9 +43,6 @@ export interface RepositoryRequest {
 /** Trees with more folders are listed by one process instead of one question per folder. */
 const maxWalkedFolders = 64;
 
-/** The private config ignores submodules, for work trees; in trees a changed pointer is a change like any other. */
-const submodulesToo = '--ignore-submodules=none';
-
 /** One open repository. */
 export class Repository implements Git {
   readonly commonDir: string;
@@ -225,32 +222,12 @@ export class Repository implements Git {
   }
 
   async diffTrees(from: Oid, to: Oid): Promise<readonly FileChange[]> {
-    const args = [
-      'diff-tree',
-      '-r',
-      '-z',
-      '--raw',
-      '--numstat',
-      '--no-renames',
-      '--no-abbrev',
-      submodulesToo,
-      from,
-      to,
-    ];
+    const args = ['diff-tree', '-r', '-z', '--raw', '--numstat', '--no-renames', '--no-abbrev', from, to];
     return parseDiff((await this.#reading({ args })).stdout);
   }
 
   async patch(from: Oid, to: Oid, maxBytes: number): Promise<string> {
-    const format = [
-      '-p',
-      '--text',
-      '--no-color',
-      '--no-ext-diff',
-      '--no-textconv',
-      '--no-renames',
-      '--full-index',
-      submodulesToo,
-    ];
+    const format = ['-p', '--text', '--no-color', '--no-ext-diff', '--no-textconv', '--no-renames', '--full-index'];
     const { stdout } = await this.#reading({ args: ['diff-tree', '-r', ...format, from, to], maxBytes: maxBytes + 1 });
     if (stdout.length <= maxBytes) return stdout.toString();
     const whole = stdout.subarray(0, stdout.lastIndexOf(0x0a, maxBytes) + 1);

@@ -37,27 +37,6 @@ import {
 } from './git-types.js';
 import { deflateObject } from './objects.js';
 
-export { GitError } from './git-types.js';
-export type {
-  CommitInfo,
-  FileChange,
-  Git,
-  HashName,
-  LinkedWorktree,
-  LoggedCommit,
-  MergeOutcome,
-  MoveFailure,
-  MoveResult,
-  NewCommit,
-  OpenedGit,
-  OpenRequest,
-  TreeEntry,
-  TreeFile,
-  TreeTarget,
-  UserSide,
-  CheckedOut,
-} from './git-types.js';
-
 /** Opens the repository that holds a folder; what is missing comes back as an environment failure with its fix. */
 export async function openGit(request: OpenRequest): Promise<Result<OpenedGit>> {
   const folder = resolve(request.folder);

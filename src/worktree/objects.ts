@@ -135,7 +135,8 @@ export function encodeCommit(commit: NewCommit): Buffer {
 export function decodeCommit(oid: Oid, data: Buffer): CommitInfo {
   const end = data.indexOf('\n\n');
   const header = data.toString('latin1', 0, end < 0 ? data.length : end);
-  const fields = header.split('\n').filter((line) => !line.startsWith(' '));
+  // Lines of a signature begin with a space, so they are no field.
+  const fields = header.split('\n');
   const values = (name: string): string[] =>
     fields.filter((line) => line.startsWith(`${name} `)).map((line) => line.slice(name.length + 1));
   const stamp = /> (\d+) [+-]\d+$/.exec(values('committer')[0] ?? '');

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { readYamlFields, splitFrontmatter, type Field, type Value } from '../../src/config/frontmatter.js';
+import { readYamlFields, splitFrontmatter } from '../../src/config/frontmatter.js';
 import { readPlainFields } from '../../src/config/plain-frontmatter.js';
+import type { Field, Value } from '../../src/config/value.js';
 
 /** Both readers on the same text; where an empty value stands does not matter. */
 function both(yaml: string): {

@@ -43,6 +43,7 @@ describe('a gate', () => {
       'false; true',
       'false || echo failed',
       'true | false',
+      'yes | head -1',
     ]) {
       verdicts[run] = (await judge(run)).verdict;
     }
@@ -52,6 +53,7 @@ describe('a gate', () => {
       'false; true': 'pass',
       'false || echo failed': 'pass',
       'true | false': 'fail',
+      'yes | head -1': 'fail',
     });
   });
 

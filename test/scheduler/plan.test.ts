@@ -98,6 +98,11 @@ describe('holding a slot for a landing', () => {
     expect(decide({ free: 4, ready, landings })).toEqual({ start: ['2-b', '3-c'], heldUntil: null });
   });
 
+  test('one slot for two of them that overlap', () => {
+    const releases = [candidate('a', 3, { claim: using('db') }), candidate('d', 2.5, { claim: using('db') })];
+    expect(decide({ free: 2, ready, landings: [landing(releases)] }).start).toEqual(['2-b']);
+  });
+
   test('nothing to wait for when everything that is ready starts, or nothing is', () => {
     expect(decide({ free: 3, ready, landings: [landing([candidate('a', 3)])] }).heldUntil).toBeNull();
     expect(decide({ free: 1, ready: [], landings: [landing([candidate('a', 3)])] }).heldUntil).toBeNull();

@@ -293,6 +293,12 @@ describe('bugs', () => {
     await expect(run.result).rejects.toBe(error);
   });
 
+  test('also when it rejects with nothing', async () => {
+    const run = bench('a');
+    await run.of('a').fail(undefined);
+    await expect(run.result).rejects.toBeUndefined();
+  });
+
   test('several come out together', async () => {
     const run = bench('a, b');
     await run.of('a').fail(new Error('one'));
@@ -360,6 +366,8 @@ describe('abort', () => {
     expect(beganAtAbort).toEqual(['a']);
     await run.of('a').end('stopped');
     expect(Object.fromEntries(await run.result)).toEqual({ '1-a': 'stopped', '2-b': 'waiting' });
+    await turn();
+    expect(run.began).toEqual(['a']);
   });
 
   test('a real error after it is still a bug', async () => {

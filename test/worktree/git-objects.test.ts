@@ -205,6 +205,8 @@ describe('editing a tree', () => {
     expect(await git.editTree(tree, new Map())).toBe(tree);
     expect(await git.editTree(git.emptyTree, new Map())).toBe(git.emptyTree);
     expect(await git.readTree(git.emptyTree)).toEqual([]);
+    const wide = await treeOf(git, { 'a/b': '1', 'c/d/e': '2' });
+    expect(await git.editTree(wide, new Map([['c/d/e', null]]))).toBe(tree);
     const commit = await commitOf(git, { 'a/b': '1' });
     expect(await git.editTree(commit, new Map())).toBe(tree);
   });

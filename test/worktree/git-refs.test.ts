@@ -170,7 +170,10 @@ describe('reading refs', () => {
     const git = await openRepository(repository);
     await repository.git('branch', 'giro-issue/s1/01-a');
     await repository.git('branch', 'giro-issue/s10/01-a');
-    expect([...(await git.listRefs('refs/heads/giro-issue/s1/')).keys()]).toEqual(['refs/heads/giro-issue/s1/01-a']);
+    for (const storage of ['loose', 'packed']) {
+      if (storage === 'packed') await repository.git('pack-refs', '--all');
+      expect([...(await git.listRefs('refs/heads/giro-issue/s1/')).keys()]).toEqual(['refs/heads/giro-issue/s1/01-a']);
+    }
   });
 
   test('says of a damaged ref which file it is', async () => {

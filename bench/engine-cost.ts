@@ -1,8 +1,8 @@
 /** What a run costs beyond its agents, beside the shell script that most people would write instead. */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { benchFolder } from './many-issues.js';
 import { median, say, type Row } from './report.js';
 
 /** Sizes and rounds of the benchmark. */
@@ -74,7 +74,7 @@ export function engineCost(options: EngineCostOptions): readonly Row[] {
 }
 
 function contest(name: 'floor' | 'shell' | 'giro', options: EngineCostOptions): Cost {
-  const folder = mkdtempSync(join(benchFolder(), 'giro-bench-'));
+  const folder = benchFolder();
   try {
     const repository = makeRepository(folder, options);
     switch (name) {
@@ -166,15 +166,6 @@ function makeRepository(folder: string, options: EngineCostOptions): string {
   git('add', '-A');
   git('commit', '-q', '-m', 'base');
   return repository;
-}
-
-/** In memory where there is such a place: ext4 is slow and noisy at creating many files. */
-function benchFolder(): string {
-  try {
-    return mkdtempSync('/dev/shm/giro-bench-root-');
-  } catch {
-    return mkdtempSync(join(tmpdir(), 'giro-bench-root-'));
-  }
 }
 
 function middle(costs: readonly Cost[]): Cost {

@@ -5,6 +5,7 @@
 import { isAbsolute, join } from 'node:path';
 import { access, constants } from 'node:fs/promises';
 import { renderDiagnostics } from '../config/diagnostic.js';
+import { decode } from '../config/frontmatter.js';
 import { checkGates, parseSpecFolder, type ParsedSpec } from '../config/issue-file.js';
 import { loadPolicy } from '../config/load.js';
 import { nearest } from '../config/nearest.js';
@@ -78,8 +79,10 @@ export async function readPolicy(request: {
     return failed({ kind: 'environment', message: `there is no giro.toml in ${request.top}`, hint: 'write one with: giro init' });
   }
   const include = await readIfExists(join(request.top, '.worktreeinclude'));
+  const source = decode('giro.toml', bytes);
+  if (!source.ok) return failed({ kind: 'diagnostics', diagnostics: source.failure });
   const policy = loadPolicy({
-    text: bytes.toString('utf8'),
+    text: source.value.text,
     file: 'giro.toml',
     repository: request.top,
     processors: request.processors,

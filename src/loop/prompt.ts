@@ -38,8 +38,10 @@ function rules(parts: PromptParts): string {
     `- Your work is judged by these gates in a clean checkout of what you leave, so new files must not be ignored by git:`,
     gates,
     `- This is attempt ${String(parts.attempt)} of ${String(parts.budget)}.`,
-    `- End with one JSON object as the last thing you print: {"status":"done"} when you think it is finished, or`,
-    `  {"status":"blocked","question":"..."} when only a person can decide. Add "summary" to say in one line what you did.`,
+    // Not valid JSON on purpose: an agent that repeats this text has not answered.
+    `- End with one JSON object as the last thing you print: {"status": "done" | "blocked", "summary": text, "question": text}.`,
+    `  "done" when you think it is finished; "blocked", with the question, when only a person can decide. "summary" says in`,
+    `  one line what you did.`,
     `  If the variable GIRO_ENVELOPE names a file, you may write the object there instead.`,
   ].join('\n');
 }

@@ -79,7 +79,6 @@ type Standing =
   | { readonly kind: 'threw' };
 
 interface Entry extends Candidate {
-  /** Best first. */
   readonly dependents: Entry[];
   /** Dependencies that are not integrated. */
   unmet: number;
@@ -122,7 +121,6 @@ class Scheduling {
       this.#tick();
     });
     signal.removeEventListener('abort', onAbort);
-    this.#setAlarm(null);
     if (this.#errors.length > 1) throw new AggregateError(this.#errors, 'several Issues hit a bug');
     if (this.#errors.length === 1) throw this.#errors[0];
     return new Map(Array.from(this.#entries.values(), (entry) => [entry.id, outcomeOf(entry)]));
@@ -301,7 +299,6 @@ function entriesOf({ issues, estimate }: SchedulerRequest): ReadonlyMap<IssueId,
       const dependent = entries.get(id);
       if (dependent !== undefined) entry.dependents.push(dependent);
     }
-    entry.dependents.sort(compareCandidates);
   }
   return entries;
 }

@@ -184,10 +184,10 @@ export class RefMover {
     const before = await this.#check(ref, from);
     if (before !== null || to === from) return before ?? ok(undefined);
     const command = instruction(ref, to, from);
+    let message = await this.#transact(command);
     // Git says nothing when it was ended from outside, maybe long ago: then the ref tells whether it moved, and if not, a
-    // second process may.
-    const message =
-      (await this.#transact(command)) || ((await this.#holds(ref, to)) ? null : await this.#transact(command));
+    // second process may move it.
+    if (message === '' && !(await this.#holds(ref, to))) message = await this.#transact(command);
     if (message === null || (message === '' && (await this.#holds(ref, to)))) return ok(undefined);
     const refusal = { kind: 'ref-refused', ref, message: message === '' ? 'git was ended twice' : message } as const;
     return (await this.#check(ref, from)) ?? failed(refusal);

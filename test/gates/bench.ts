@@ -37,7 +37,7 @@ export function tree(digit: string): Oid {
 }
 
 /** An Issue's id, as a test writes it. */
-export function issue(text: string): IssueId {
+function issue(text: string): IssueId {
   const id = parseIssueId(text);
   if (id === undefined) throw new Error(`not an Issue: ${text}`);
   return id;

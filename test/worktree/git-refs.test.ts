@@ -4,7 +4,8 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { parseOid, type Oid } from '../../src/issue.js';
-import { ProcessRefs } from '../../src/worktree/git-refs.js';
+import type { Conversation } from '../../src/platform/plumbing.js';
+import { ProcessRefs, RefMover } from '../../src/worktree/git-refs.js';
 import type { Git } from '../../src/worktree/git-types.js';
 import { commitOf, makeRepository, openRepository } from '../rig/repository.js';
 
@@ -141,6 +142,23 @@ describe('moving a ref', () => {
     expect(await git.moveRef(branch, two, one)).toEqual(done);
     expect(await git.readRef(branch)).toBe(two);
   });
+});
+
+test('a move that git confirmed is done, even when somebody moves the ref on in the next moment', async () => {
+  const [one, two, three] = ['1', '2', '3'].map((digit) => parseOid(digit.repeat(40))) as [Oid, Oid, Oid];
+  const answers = ['start: ok', 'prepare: ok', 'commit: ok'];
+  const written: string[] = [];
+  const conversation: Conversation = {
+    write: (data) => void written.push(String(data)),
+    readLine: () => Promise.resolve(answers.shift() ?? null),
+    readBytes: () => Promise.reject(new Error('not asked')),
+    close: () => Promise.resolve(),
+    stderrTail: () => '',
+  };
+  const read = () => Promise.resolve({ oid: written.length === 0 ? one : three });
+  const mover = new RefMover(() => Promise.resolve(conversation), read);
+  expect(await mover.move(branch, two, one)).toEqual(done);
+  expect(written).toEqual([`start\noption no-deref\nupdate ${branch} ${two} ${one}\nprepare\ncommit\n`]);
 });
 
 describe('reading refs', () => {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Failure, Result } from '../../src/failure.js';
 import { gitCandidates, isNewEnough, parseVersion } from '../../src/worktree/git-environment.js';
-import { openGit } from '../../src/worktree/git.js';
+import { createRepository, openGit } from '../../src/worktree/git.js';
 import type { OpenedGit } from '../../src/worktree/git-types.js';
 import { makeRepository, openRepository, type TestRepository } from '../rig/repository.js';
 
@@ -179,4 +179,18 @@ test('a run folder may be used again, and a repository that moved away is no rea
   await rm(repository.path, { recursive: true });
   await mkdir(repository.path);
   await second.close();
+});
+
+test('a repository made for somebody who tries giro has everything in one commit, and opens', async () => {
+  const { folder: parent, own } = await makeRepository();
+  const folder = join(parent, 'fresh');
+  await mkdir(folder);
+  await writeFile(join(folder, 'a.txt'), 'a');
+  expect(await createRepository({ folder, own, message: 'first' })).toEqual({ ok: true, value: undefined });
+  const opened = await openGit({ folder, own, runFolder: null });
+  if (!opened.ok) throw new Error('not opened');
+  expect(opened.value.user).toMatchObject({ topLevel: folder, branch: 'main' });
+  expect((await opened.value.listTree(opened.value.user.head)).map(({ path }) => path)).toEqual(['a.txt']);
+  expect(await opened.value.user.uncommitted()).toEqual([]);
+  await opened.value.close();
 });

@@ -1,4 +1,5 @@
 /** The files that `giro init` writes, as text. Pure. */
+import { claudeCommand } from '../config/driver-table.js';
 import { printable } from '../platform/text.js';
 import { detectTests, type Found, type Project } from './detect.js';
 import type { HookGate } from './detect-hooks.js';
@@ -46,22 +47,12 @@ function driverLines(hasClaude: boolean, test: string): readonly string[] {
   if (!hasClaude) return [...example, 'run = ["./agent.sh"]', '# env = ["MY_API_KEY"]'];
   return [
     ...example,
-    `# It edits files without asking; allow commands one by one, such as "--allowedTools", ${tomlString(`Bash(${test})`)}.`,
-    `run = [${claudeLine.map(tomlString).join(', ')}]`,
+    '# It edits files and runs commands without asking; settings and servers that the repository brings along are not',
+    `# loaded, since they run code. Allow fewer commands with, say, ${tomlString(`Edit,Write,Read,Bash(${test})`)} at the end.`,
+    `run = [${claudeCommand.map(tomlString).join(', ')}]`,
     '# env = ["ANTHROPIC_API_KEY"]',
   ];
 }
-
-/** Headless; settings and servers that the repository brings along are not loaded, since they run code. */
-const claudeLine = [
-  'claude',
-  '-p',
-  '--permission-mode',
-  'acceptEdits',
-  '--setting-sources',
-  'user',
-  '--strict-mcp-config',
-];
 
 function testLines([first, ...others]: readonly Found[]): readonly string[] {
   if (first === undefined) {

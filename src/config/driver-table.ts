@@ -4,7 +4,6 @@ import type { DriverDefinition, Policy } from '../policy.js';
 import {
   checkTable,
   describe,
-  filledText,
   insidePath,
   isTable,
   unknownKey,
@@ -18,9 +17,17 @@ import type { TomlPath } from './toml.js';
 
 const kinds = ['command', 'scripted'] as const;
 
+/** How Claude Code is driven by a `command` driver; docs/drivers.md says what each option is for. */
+export const claudeCommand: readonly string[] = [
+  ...['claude', '-p', '--output-format', 'stream-json', '--verbose'],
+  ...['--setting-sources', '', '--strict-mcp-config', '--no-session-persistence'],
+  ...['--permission-mode', 'acceptEdits', '--permission-prompts', 'none'],
+  ...['--allowedTools', 'Bash,Read,Write,Edit,Glob,Grep'],
+];
+
 /** How the agents that have no driver yet are started through the command driver. */
 const laterKinds: Readonly<Record<string, readonly string[]>> = {
-  claude: ['claude', '-p', '--permission-mode', 'acceptEdits'],
+  claude: claudeCommand,
   codex: ['codex', 'exec', '--sandbox', 'workspace-write', '-'],
   opencode: ['opencode', 'run'],
   gemini: ['gemini', '--approval-mode', 'yolo'],
@@ -31,11 +38,18 @@ const laterKinds: Readonly<Record<string, readonly string[]>> = {
 const commandExample = 'run = ["./my-agent", "--headless"]';
 const runError = `must be a list of texts, program first, such as ${commandExample.slice('run = '.length)}`;
 
+function argument() {
+  const error = 'must be a text';
+  return z.string({ error }).refine((text) => !text.includes('\0'), { error });
+}
+
 const commandSchema = z.strictObject({
   kind: z.string().optional(),
   run: z
-    .array(filledText('must be a text that is not empty'), { error: runError })
+    // An argument may be empty (`--setting-sources ""`); the program may not.
+    .array(argument(), { error: runError })
     .min(1, { error: runError })
+    .refine((run) => run.length === 0 || run[0]?.trim() !== '', { error: 'must be a text that is not empty', path: [0] })
     .transform((run): readonly [string, ...string[]] => [run[0] ?? '', ...run.slice(1)]),
   env: variableNames(),
 });

@@ -8,7 +8,7 @@
  *  4. Every Issue that can run is executed exactly once.
  *  5. A rejected `execute` never goes unnoticed: everything else finishes, then `schedule` rejects with its error.
  *  6. After an abort nothing starts, and `schedule` settles only when every running `execute` has.
- *  7. No polling: a tick follows what happened. The one timer ends the hold of a slot (plan.ts), at most once per landing.
+ *  7. No polling: a tick follows what happened. The one timer ends the hold of a slot (plan.ts).
  *
  * A tick computes everything from the facts below, so that it may be repeated and heals what an earlier one missed.
  *

@@ -180,6 +180,7 @@ describe('a line for a person', () => {
       lines,
     };
     expect(line(finished, 'quiet')).toBe(lines.join('\n'));
+    expect(line({ ...finished, lines: ['asks: \u001b[2Jwhy?'] })).toBe('asks: \\u{1b}[2Jwhy?');
     expect(line({ ...finished, lines: [] })).toBe('22:14:05  auth           finished: proof, 2 of 2 done');
   });
 

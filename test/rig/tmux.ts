@@ -1,6 +1,6 @@
 /** A real terminal for tests: the program runs in a tmux server of its own, without the settings of this machine. */
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -36,15 +36,21 @@ export interface Terminal {
   scrollback(): Promise<string>;
   /** Writes straight to the terminal, as a program does that should not. */
   scribble(text: string): Promise<void>;
-  /** The shell that started the program. */
-  readonly shellPid: number;
+  /** The process of the program itself. */
+  pid(): Promise<number>;
   /** Sends a signal to the program alone. */
   signal(name: NodeJS.Signals): Promise<void>;
   kill(): Promise<void>;
 }
 
 // The shell stays, so that the terminal can be looked at after the program has ended; not longer than any test takes.
-const script = 'stty sane; printf "before\\n"; "$@"; printf "[exit %s]\\n" "$?"; exec sleep 300';
+const script = `
+stty sane
+printf 'before\\n'
+pidfile=$1; shift
+sh -c 'echo $$ > "$0"; exec "$@"' "$pidfile" "$@"
+printf '[exit %s]\\n' "$?"
+exec sleep 300`;
 const pauseMs = 40;
 const longestWaitMs = 20_000;
 
@@ -71,11 +77,11 @@ export async function startTerminal(request: TerminalRequest): Promise<Terminal>
     });
     return stdout;
   };
+  const pidFile = join(home, 'pid');
   const size = ['-x', String(columns), '-y', String(rows)];
-  await tmux('new-session', '-d', ...size, '-s', 'test', 'sh', '-c', script, 'sh', ...request.argv);
+  await tmux('new-session', '-d', ...size, '-s', 'test', 'sh', '-c', script, 'sh', pidFile, ...request.argv);
   const ask = async (format: string): Promise<string> =>
     (await tmux('display-message', '-p', '-t', 'test', format)).trim();
-  const shellPid = Number(await ask('#{pane_pid}'));
   const tty = await ask('#{pane_tty}');
   const capture = (): Promise<string> => tmux('capture-pane', '-p', '-t', 'test');
 
@@ -88,8 +94,9 @@ export async function startTerminal(request: TerminalRequest): Promise<Terminal>
     }
   };
 
+  const pid = async (): Promise<number> => Number(await readFile(pidFile, 'utf8'));
+
   return {
-    shellPid,
     capture,
     waitFor,
     keys: async (...keys) => {
@@ -111,8 +118,9 @@ export async function startTerminal(request: TerminalRequest): Promise<Terminal>
       return tmux('capture-pane', '-p', '-t', 'test', '-S', '-', '-E', '-1');
     },
     scribble: (text) => writeFile(tty, text),
+    pid,
     signal: async (name) => {
-      process.kill(await childOf(shellPid), name);
+      process.kill(await pid(), name);
     },
     kill: async () => {
       await tmux('kill-server').catch(() => undefined);
@@ -124,9 +132,4 @@ export async function startTerminal(request: TerminalRequest): Promise<Terminal>
 function matches(screen: string, wanted: Parameters<Terminal['waitFor']>[0]): boolean {
   if (typeof wanted === 'string') return screen.includes(wanted);
   return typeof wanted === 'function' ? wanted(screen) : wanted.test(screen);
-}
-
-async function childOf(pid: number): Promise<number> {
-  const { stdout } = await run('ps', ['-o', 'pid=', '--ppid', String(pid)]);
-  return Number(stdout.trim());
 }

@@ -187,7 +187,7 @@ function runnable({ issues }: World): ReadonlySet<IssueId> {
 
 const someRuns = { numRuns: 250 };
 
-test('everything that can run runs once, dependencies first, within slots and leases, and the rest waits', async () => {
+test('everything that can run runs once, dependencies first, within slots and leases, and the rest waits (invariants 1 to 4, 7)', async () => {
   await fc.assert(
     fc.asyncProperty(world(['integrated', 'integrated', 'integrated', 'needs-human', 'stopped']), async (drawn) => {
       const { result, executed } = await simulate(drawn);
@@ -205,7 +205,7 @@ test('everything that can run runs once, dependencies first, within slots and le
   );
 });
 
-test('after an abort at any moment nothing starts and everything that runs is waited for', async () => {
+test('after an abort at any moment nothing starts and everything that runs is waited for (6)', async () => {
   await fc.assert(
     fc.asyncProperty(world(['integrated', 'integrated', 'needs-human']), fc.nat(12_000), async (drawn, abortAtMs) => {
       const { result, executed } = await simulate(drawn, abortAtMs);
@@ -216,7 +216,7 @@ test('after an abort at any moment nothing starts and everything that runs is wa
   );
 });
 
-test('an execution that throws stops nobody else, and its error comes out', async () => {
+test('an execution that throws stops nobody else, and its error comes out (5)', async () => {
   await fc.assert(
     fc.asyncProperty(world(['integrated', 'integrated', 'throws']), async (drawn) => {
       const { result, executed } = await simulate(drawn);
@@ -231,7 +231,7 @@ test('an execution that throws stops nobody else, and its error comes out', asyn
   );
 });
 
-test('the limit is reached when enough is ready at once', async () => {
+test('the limit is reached when enough is ready at once (1)', async () => {
   await fc.assert(
     fc.asyncProperty(world(['integrated'], false), async (drawn) => {
       const free = { attempts: [{ agentMs: 10, gatesMs: 0 }], touches: [], resources: [], dependsOn: [] };

@@ -183,20 +183,14 @@ describe('the board', () => {
     rig.start();
     await rig.terminal.shows('line 2');
     rig.terminal.writes = [];
+    const start = performance.now();
     for (let attempt = 1; attempt <= 300; attempt++) {
-      rig.show({
-        ...event(73, {
-          type: 'issue.retrying',
-          issue: issue('04-session'),
-          reason: `try ${attempt}`,
-          inMs: 1,
-          failures: 1,
-        }),
-      });
-      await Promise.resolve();
+      const reason = `try ${attempt}.`;
+      rig.show(event(73, { type: 'issue.retrying', issue: issue('04-session'), reason, inMs: 1, failures: 1 }));
+      await new Promise((resolve) => setImmediate(resolve));
     }
-    await rig.terminal.shows('try 300');
-    expect(rig.terminal.writes.length).toBeLessThan(10);
+    await rig.terminal.shows('try 300.');
+    expect(rig.terminal.writes.length).toBeLessThanOrEqual((performance.now() - start) / 100 + 2);
   });
 
   test('rings once when one more Issue needs a human, not for those that did before', async () => {

@@ -99,7 +99,8 @@ describe('leaving', () => {
   });
 
   test('a pasted text cannot stop the run', () => {
-    expect(effects(initialUi, ['q', 'y', 'Enter'])).toEqual([]);
+    expect(press(initialUi, ['y', 'q', 'y'], extent())).toMatchObject({ ui: { asking: false }, effects: [] });
+    expect(effects(initialUi, ['q', 'q'], { stage: 'finished' })).toEqual([]);
     expect(press(pressed(initialUi, ['q']), ['y', 'e', 's'], extent())).toMatchObject({
       ui: { asking: false },
       effects: [],

@@ -223,6 +223,21 @@ describe('the frame', () => {
     expect(frame({ state })).toContain('Ctrl+C again ends everything at once');
   });
 
+  test('goes with the time: the header by seconds, a row by minutes', () => {
+    const row = (ms: number): string =>
+      frame({ now: input().now + ms })
+        .split('\n')
+        .filter((line) => /Login|working/.test(line))
+        .map((line) => /\d+[:h]\d\S*/.exec(line)?.[0])
+        .join(' ');
+    expect([0, 1_000, 59_000, 60_000].map(row)).toEqual([
+      '1:12:00 1h09m',
+      '1:12:01 1h09m',
+      '1:12:59 1h09m',
+      '1:13:00 1h10m',
+    ]);
+  });
+
   test('asks before it stops a run', () => {
     expect(
       frame({ ui: ui({ asking: true }) })

@@ -69,7 +69,7 @@ export async function prepare(request: {
 }
 
 /** Reads giro.toml from the person's checkout (L9). */
-export async function readPolicy(request: {
+async function readPolicy(request: {
   readonly top: string;
   readonly own: Readonly<Record<string, string | undefined>>;
   readonly processors: number;

@@ -6,7 +6,7 @@ import { endEveryProcess } from '../platform/process.js';
 export type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGHUP';
 
 /** What the engine is told when a run is stopped. */
-export class Stopped extends Error {
+class Stopped extends Error {
   readonly signal: StopSignal;
   constructor(signal: StopSignal) {
     super(`stopped by ${signal}`);

@@ -18,7 +18,7 @@ import type { EscalationCause } from '../event.js';
 import { unreachable } from '../failure.js';
 import type { Verdict } from '../gates/gate.js';
 import { dueGates } from '../gates/gate.js';
-import type { Finding, IssueId, Oid } from '../issue.js';
+import type { Finding, Oid } from '../issue.js';
 import { gateNotes, workNote } from './notes.js';
 import { issuePacket } from './packet.js';
 import type { IssueLoopPorts, IssueRecord, WorkFolder } from './ports.js';
@@ -426,4 +426,3 @@ function failureText(failure: { readonly kind: string; readonly message?: string
   return failure.message ?? failure.kind;
 }
 
-export type { IssueId };

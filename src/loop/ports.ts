@@ -2,7 +2,7 @@
 import type { Driver } from '../drivers/driver.js';
 import type { Emit, EscalationCause } from '../event.js';
 import type { Result } from '../failure.js';
-import type { Verdict, Verifier } from '../gates/gate.js';
+import type { Verifier } from '../gates/gate.js';
 import type { Finding, Issue, IssueId, Oid } from '../issue.js';
 import type { Clock } from '../platform/clock.js';
 import type { Environment } from '../platform/environment.js';
@@ -132,4 +132,3 @@ export interface EnvironmentRequest {
   readonly envelopeFile: string;
 }
 
-export type { Verdict };

@@ -63,7 +63,7 @@ export async function runSpec(ports: SpecLoopPorts): Promise<SpecEnd> {
 }
 
 /** Runs the Spec's gates on the tip, and writes what came of it. */
-export async function validate(ports: SpecLoopPorts): Promise<SpecEnd> {
+async function validate(ports: SpecLoopPorts): Promise<SpecEnd> {
   const code = await ports.tipCode();
   const verdict = await ports.verifier.verify({
     scope: 'spec',

@@ -192,6 +192,6 @@ function isSpecFile(path: string): boolean {
 }
 
 /** Says whether a path is that of an Issue file. */
-export function isIssueFile(path: string): boolean {
+function isIssueFile(path: string): boolean {
   return /^docs\/specs\/[^/]+\/issues\/\d+-[^/]+\.md$/.test(path);
 }

@@ -27,7 +27,7 @@ const quick = { sync: false } as const;
 const kept = new Set(['HEAD', 'commondir', 'gitdir', 'locked', 'index', 'logs']);
 
 /** What the link file in the folder holds. */
-export function linkText(adminDir: string): string {
+function linkText(adminDir: string): string {
   return `gitdir: ${adminDir}\n`;
 }
 

@@ -171,7 +171,7 @@ async function preparePath(folder: string, path: string): Promise<string | null>
 }
 
 /** The part of a path that is not in the tree any more. */
-export function topmostUntracked(path: string, tracked: TrackedPaths): string {
+function topmostUntracked(path: string, tracked: TrackedPaths): string {
   const names = path.split('/');
   for (let count = 1; count < names.length; count += 1) {
     const prefix = names.slice(0, count).join('/');

@@ -9,7 +9,7 @@ export interface Owner {
 }
 
 /** Folder of all salvage refs of an Issue. */
-export function salvagePrefix({ spec, issue }: Owner): string {
+function salvagePrefix({ spec, issue }: Owner): string {
   return `refs/giro/salvage/${spec}/${issue}/`;
 }
 

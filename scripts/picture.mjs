@@ -111,7 +111,9 @@ function svgOf(screen) {
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${round(width)}" height="${round(height)}" viewBox="0 0 ${round(width)} ${round(height)}" role="img" aria-label="The board of giro in a terminal">`,
     `<rect width="100%" height="100%" rx="8" fill="${ground}"/>`,
-    ...['#ff5f57', '#febc2e', '#28c840'].map((fill, at) => `<circle cx="${20 + at * 20}" cy="20" r="6" fill="${fill}"/>`),
+    ...['#ff5f57', '#febc2e', '#28c840'].map(
+      (fill, at) => `<circle cx="${20 + at * 20}" cy="20" r="6" fill="${fill}"/>`,
+    ),
     `<text x="${round(width / 2)}" y="24" text-anchor="middle" font-family="sans-serif" font-size="13" fill="#8b93a5">giro demo</text>`,
     `<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="${cell.font}" fill="${ink}" xml:space="preserve">`,
     ...drawn,
@@ -201,16 +203,23 @@ function drawRun({ text, style, column }, y) {
   const x = round(margin.x + column * cell.width);
   const width = round(text.length * cell.width);
   const [front, back] = style.inverse ? [style.back ?? ground, style.front ?? ink] : [style.front, style.back];
-  const box = back === null ? [] : [`<rect x="${x}" y="${round(y)}" width="${width}" height="${cell.height}" fill="${back}"/>`];
+  const box =
+    back === null ? [] : [`<rect x="${x}" y="${round(y)}" width="${width}" height="${cell.height}" fill="${back}"/>`];
   const inside = text.trim();
   if (inside === '') return box;
   // A line of boxes is drawn as one, whatever the font does between two of them.
-  if (/^─+$/.test(inside)) return [...box, `<rect x="${x}" y="${round(y + cell.height / 2)}" width="${width}" height="1" fill="${front ?? ink}" opacity="0.6"/>`];
+  if (/^─+$/.test(inside))
+    return [
+      ...box,
+      `<rect x="${x}" y="${round(y + cell.height / 2)}" width="${width}" height="1" fill="${front ?? ink}" opacity="0.6"/>`,
+    ];
   const attributes = [
     `x="${round(margin.x + (column + text.indexOf(inside)) * cell.width)}"`,
     `y="${round(y + 13)}"`,
     // The font of whoever looks may be wider or narrower than a cell.
-    ...(inside.length > 1 ? [`textLength="${round(inside.length * cell.width)}"`, 'lengthAdjust="spacingAndGlyphs"'] : []),
+    ...(inside.length > 1
+      ? [`textLength="${round(inside.length * cell.width)}"`, 'lengthAdjust="spacingAndGlyphs"']
+      : []),
     ...(front === null ? [] : [`fill="${front}"`]),
     ...(style.bold ? ['font-weight="bold"'] : []),
     ...(style.dim ? ['opacity="0.62"'] : []),

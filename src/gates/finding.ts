@@ -34,7 +34,7 @@ export function judgeGate(ending: GateEnding): Red | null {
     case 'exited':
       if (ended.code === 0)
         return changed.length === 0 ? null : { cause: 'dirty', finding: dirtyFinding(gate, changed) };
-      if (isNotFound(ended.code))
+      if (isNotFound(ended.code) && isOfTheGate(ending))
         return red(ending, 'cannot-run-here', `cannot run here: ${whatIsMissing(ended.code, ending)}`);
       return red(ending, 'failed', `failed: exit ${String(ended.code)}${hint(ending)}`);
     case 'timed-out':
@@ -83,6 +83,19 @@ const missingWords =
 
 function isNotFound(code: number): boolean {
   return code === 126 || code === 127;
+}
+
+/**
+ * Tells a gate that cannot start its own program from work under test that calls one that does not exist: the gate's own
+ * shell (or `env`, or the one npm starts) says so, not a script of the repository; or the clean checkout lacks something.
+ */
+function isOfTheGate({ output, lacks }: GateEnding): boolean {
+  return (
+    lacks.length > 0 ||
+    /^(?:\S*\/)?(?:bash|sh|dash|zsh|env): .*(?:not found|No such file|Permission denied|Is a directory|cannot execute)/m.test(
+      output,
+    )
+  );
 }
 
 function whatIsMissing(code: number, ending: GateEnding): string {

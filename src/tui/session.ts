@@ -58,7 +58,6 @@ export class Session {
     this.broken = new Promise((resolve) => {
       this.#fail = resolve;
     });
-    this.#screen = enterScreen(options.stdout);
     this.#tail = createTail({ read: options.readTail, changed: () => this.#changed() });
     this.#ends = [
       options.subscribe((state) => this.#follow(state)),
@@ -66,6 +65,8 @@ export class Session {
       listening(options.stdout, 'resize', () => this.#resized()),
       listening(options.stdout, 'error', (error) => this.#gone(error)),
     ];
+    // Last, so that nothing is taken when what came before throws.
+    this.#screen = enterScreen(options.stdout);
     this.#guarded(() => this.#update());
   }
 

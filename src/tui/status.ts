@@ -101,10 +101,10 @@ function integrating(status: Extract<IssueStatus, { kind: 'integrating' }>): Omi
   }
 }
 
-/** A duration that seldom changes its text, for rows: `<1m`, `12m`, `3h05m`, `2d04h`. */
+/** A duration that seldom changes its text, for rows: `<10s`, `40s`, `12m`, `3h05m`, `2d04h`. */
 export function coarse(ms: number): string {
   const minutes = Math.floor(ms / 60_000);
-  if (minutes < 1) return '<1m';
+  if (minutes < 1) return ms < 10_000 ? '<10s' : `${Math.floor(ms / 10_000)}0s`;
   if (minutes < 60) return `${minutes}m`;
   const hours = Math.floor(minutes / 60);
   return hours < 24 ? `${hours}h${two(minutes % 60)}m` : `${Math.floor(hours / 24)}d${two(hours % 24)}h`;

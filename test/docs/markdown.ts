@@ -29,7 +29,10 @@ export interface Block {
 
 /** The code blocks of a document, in order. */
 export function blocksOf(markdown: string): readonly Block[] {
-  return [...markdown.matchAll(/^```(\w*)\n([^]*?)^```$/gm)].map(([, language = '', text = '']) => ({ language, text }));
+  return [...markdown.matchAll(/^```(\w*)\n([^]*?)^```$/gm)].map(([, language = '', text = '']) => ({
+    language,
+    text,
+  }));
 }
 
 /** A document without its code blocks. */
@@ -39,14 +42,19 @@ export function proseOf(markdown: string): string {
 
 /** The cells of the rows of the first table below a heading, without its header. */
 export function tableBelow(markdown: string, heading: string): readonly (readonly string[])[] {
-  const [, below] = markdown.split(`\n${heading}\n`);
+  const [, below] = `\n${markdown}`.split(`\n${heading}\n`);
   if (below === undefined) throw new Error(`no heading ${heading}`);
   const lines = below.slice(below.search(/^\|/m)).split('\n');
   const rows = lines.slice(
     2,
     lines.findIndex((line) => !line.startsWith('|')),
   );
-  return rows.map((row) => row.slice(1, -1).split(' | ').map((cell) => cell.trim()));
+  return rows.map((row) =>
+    row
+      .slice(1, -1)
+      .split(' | ')
+      .map((cell) => cell.trim()),
+  );
 }
 
 /** The anchors of a document as GitHub makes them from its headings. */

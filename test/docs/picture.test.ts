@@ -14,7 +14,8 @@ function draw(screen: string): string {
   return stdout;
 }
 
-const texts = (svg: string): readonly string[] => [...svg.matchAll(/<text[^>]*>([^<]*)<\/text>/g)].map(([, text = '']) => text);
+const texts = (svg: string): readonly string[] =>
+  [...svg.matchAll(/<text[^>]*>([^<]*)<\/text>/g)].map(([, text = '']) => text);
 
 /** Every element that was opened is closed, and nothing is in it that could act. */
 function expectHarmless(svg: string): void {
@@ -36,7 +37,9 @@ test('text of a screen is escaped, and what is no text is left out', () => {
 });
 
 test('colours and styles are those of the terminal, also from one line to the next', () => {
-  const svg = draw('\u001b[32mgreen\u001b[0m plain \u001b[1;38;5;196mred\u001b[0m\n\u001b[2mdim\nstill \u001b[22mnot\u001b[7mback\n');
+  const svg = draw(
+    '\u001b[32mgreen\u001b[0m plain \u001b[1;38;5;196mred\u001b[0m\n\u001b[2mdim\nstill \u001b[22mnot\u001b[7mback\n',
+  );
   const styleOf = (text: string): string => new RegExp(`<text ([^>]*)>${text}</text>`).exec(svg)?.[1] ?? '';
   expect(styleOf('green')).toMatch(/fill="#[0-9a-f]{6}"/);
   expect(styleOf('plain')).not.toContain('fill');
@@ -61,7 +64,8 @@ test('the picture of the README is of a run in the middle, as the board shows it
   const said = texts(svg).join('\n');
   expectHarmless(svg);
   expect(said).toContain('From amounts to a monthly report (tally)');
-  for (const word of ['wave 1', 'wave 3', 'running', '01-ledger', '08-command-line', '? help']) expect(said).toContain(word);
+  for (const word of ['wave 1', 'wave 3', 'running', '01-ledger', '08-command-line', '? help'])
+    expect(said).toContain(word);
   for (const state of ['done', 'working', 'judging', 'waiting']) expect(said).toMatch(new RegExp(`^${state}\\b`, 'm'));
   expect(readText('README.md')).toMatch(/!\[[^\]]{20,}\]\(docs\/images\/board\.svg\)/);
 });

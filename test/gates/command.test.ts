@@ -116,7 +116,12 @@ describe('a gate that cannot run here', () => {
     expect(await messageOf('env no-such-runner')).toContain('command not found: no-such-runner');
     expect(await messageOf('./no/such.sh')).toContain('command not found: ./no/such.sh');
     expect(await messageOf('no-such-runner | tail -1')).toContain('command not found: no-such-runner');
-    expect(await messageOf('exit 127')).toBe('gate test cannot run here: command not found (exit 127)');
+  });
+
+  test('is not one whose work under test calls a program that does not exist', async () => {
+    const files = { 'new.sh': 'foo\n' };
+    expect(await judge('bash new.sh', { files })).toMatchObject({ verdict: 'fail', cause: 'failed' });
+    expect(await messageOf('exit 127')).toBe('gate test failed: exit 127');
   });
 
   test('names the file that cannot be executed', async () => {

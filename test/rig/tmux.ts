@@ -1,10 +1,11 @@
 /** A real terminal for tests: the program runs in a tmux server of its own, without the settings of this machine. */
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { onTestFinished } from 'vitest';
+import { temporaryFolder } from './temp.js';
 
 const run = promisify(execFile);
 
@@ -40,6 +41,7 @@ export interface Terminal {
   pid(): Promise<number>;
   /** Sends a signal to the program alone. */
   signal(name: NodeJS.Signals): Promise<void>;
+  /** Ends the server and all in it; done by itself after the test. */
   kill(): Promise<void>;
 }
 
@@ -56,9 +58,9 @@ const longestWaitMs = 20_000;
 
 let started = 0;
 
-/** Starts a program on a terminal of a fixed size. */
+/** Starts a program on a terminal of a fixed size, for the running test. */
 export async function startTerminal(request: TerminalRequest): Promise<Terminal> {
-  const home = await mkdtemp(join(tmpdir(), 'giro-tmux-'));
+  const { path: home } = await temporaryFolder();
   const socket = `giro-test-${process.pid}-${++started}`;
   const { columns = 80, rows = 24, cwd = home } = request;
   const env = {
@@ -94,6 +96,11 @@ export async function startTerminal(request: TerminalRequest): Promise<Terminal>
     }
   };
 
+  const kill = async (): Promise<void> => {
+    // Nothing to end is what was wanted.
+    await tmux('kill-server').catch(() => undefined);
+  };
+  onTestFinished(kill);
   const pid = async (): Promise<number> => Number(await readFile(pidFile, 'utf8'));
 
   return {
@@ -122,10 +129,7 @@ export async function startTerminal(request: TerminalRequest): Promise<Terminal>
     signal: async (name) => {
       process.kill(await pid(), name);
     },
-    kill: async () => {
-      await tmux('kill-server').catch(() => undefined);
-      await rm(home, { recursive: true, force: true });
-    },
+    kill,
   };
 }
 

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { build } from 'vite';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { temporaryFolder } from '../rig/temp.js';
 import type { TemporaryFolder } from '../rig/temp.js';
 import { startTerminal } from '../rig/tmux.js';
@@ -10,7 +10,6 @@ import type { Terminal, TerminalRequest } from '../rig/tmux.js';
 let folder: TemporaryFolder;
 let program: string;
 let log: string;
-let terminal: Terminal | null = null;
 
 beforeAll(async () => {
   folder = await temporaryFolder();
@@ -32,16 +31,10 @@ beforeAll(async () => {
   });
 });
 
-afterEach(async () => {
-  await terminal?.kill();
-  terminal = null;
-});
-
 afterAll(() => folder.remove());
 
-async function start(scenario: string, more: Partial<TerminalRequest> = {}): Promise<Terminal> {
-  terminal = await startTerminal({ ...more, argv: [process.execPath, program, scenario, log] });
-  return terminal;
+function start(scenario: string, more: Partial<TerminalRequest> = {}): Promise<Terminal> {
+  return startTerminal({ ...more, argv: [process.execPath, program, scenario, log] });
 }
 
 /** A frame of the run with nothing missing, nothing twice and nothing left of another one. */
@@ -128,7 +121,6 @@ test('a signal nobody handles and an exit without stop give the terminal back', 
   await killed.signal('SIGHUP');
   expect(await killed.exitCode()).toBe(129);
   await expectGivenBack(killed);
-  await killed.kill();
   const left = await start('exits');
   expect(await left.exitCode()).toBe(3);
   await expectGivenBack(left);
@@ -163,7 +155,7 @@ test('after every resize the frame is whole, and the end leaves nothing of it', 
 
 test('what had scrolled off before the board is still there after it', async () => {
   const printing = 'seq 1 60; exec "$@"';
-  terminal = await startTerminal({ argv: ['sh', '-c', printing, 'sh', process.execPath, program, 'run', log] });
+  const terminal = await startTerminal({ argv: ['sh', '-c', printing, 'sh', process.execPath, program, 'run', log] });
   await terminal.waitFor('last line');
   const scrolled = await terminal.scrollback();
   await terminal.keys('C-c', 'C-c');

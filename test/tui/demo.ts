@@ -131,7 +131,7 @@ export const wideRun: RunState = after([
   attempt(1, '05-cjk'),
 ]);
 
-export const now = Date.parse(at(72));
+const now = Date.parse(at(72));
 
 export const input = (more: Partial<ViewInput> = {}): ViewInput => ({
   state: mixedRun,

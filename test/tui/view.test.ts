@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { issueStatus, reduce } from '../../src/state.js';
 import type { RunState } from '../../src/state.js';
 import { listingOf } from '../../src/tui/listing.js';
+import { coarse, precise } from '../../src/tui/status.js';
 import { cellsOf } from '../../src/tui/width.js';
 import { frameOf, viewOf } from '../../src/tui/view.js';
 import {
@@ -318,6 +319,20 @@ test('the list shows only the rows that fit, with the selected one among them an
     expect.stringContaining('❯ ◦ ready       501-issue'),
   ]);
   expect(at('1000-issue', 0)).toContain('❯ ◦ ready       1000-issue');
+});
+
+test('a duration in a row seldom changes its text, one in the header every second', () => {
+  expect([0, 9_999, 10_000, 59_999, 60_000, 3_599_999, 3_660_000, 90_000_000].map(coarse)).toEqual([
+    '<10s',
+    '<10s',
+    '10s',
+    '50s',
+    '1m',
+    '59m',
+    '1h01m',
+    '1d01h',
+  ]);
+  expect([-5, 9_999, 65_000, 3_661_000].map(precise)).toEqual(['0:00', '0:09', '1:05', '1:01:01']);
 });
 
 test('every status has its word and says what it does or waits for', () => {

@@ -20,7 +20,12 @@ interface Cost {
   readonly gitProcesses: number | null;
 }
 
-const identity = { GIT_AUTHOR_NAME: 'b', GIT_AUTHOR_EMAIL: 'b@localhost', GIT_COMMITTER_NAME: 'b', GIT_COMMITTER_EMAIL: 'b@localhost' };
+const identity = {
+  GIT_AUTHOR_NAME: 'b',
+  GIT_AUTHOR_EMAIL: 'b@localhost',
+  GIT_COMMITTER_NAME: 'b',
+  GIT_COMMITTER_EMAIL: 'b@localhost',
+};
 
 /** The agent of all contestants: adds a file and commits it. */
 const agent = `#!/bin/sh
@@ -44,7 +49,9 @@ export function engineCost(options: EngineCostOptions): readonly Row[] {
   const size = `${String(options.files)} files`;
   const [shellOver, giroOver] = [perIssue(shell), perIssue(giro)];
   const cpu = (cost: Cost): number => (cost.cpuMs - floor.cpuMs) / options.issues;
-  say(`  ${size}: floor ${floor.wallMs.toFixed(0)} ms, shell ${shell.wallMs.toFixed(0)} ms, giro ${giro.wallMs.toFixed(0)} ms`);
+  say(
+    `  ${size}: floor ${floor.wallMs.toFixed(0)} ms, shell ${shell.wallMs.toFixed(0)} ms, giro ${giro.wallMs.toFixed(0)} ms`,
+  );
   const rows: Row[] = [
     {
       what: `overhead per Issue beyond the agents, ${size}`,
@@ -93,7 +100,9 @@ function contest(name: 'floor' | 'shell' | 'giro', options: EngineCostOptions): 
 /** Agents alone, each group of them in a clone that was made before the clock starts. */
 function floorRun(folder: string, repository: string, options: EngineCostOptions): Cost {
   for (let clone = 0; clone < options.agents; clone += 1) {
-    execFileSync('git', ['clone', '-q', '--shared', repository, join(folder, `clone-${String(clone)}`)], { stdio: 'ignore' });
+    execFileSync('git', ['clone', '-q', '--shared', repository, join(folder, `clone-${String(clone)}`)], {
+      stdio: 'ignore',
+    });
   }
   const script = `seq 0 ${String(options.issues - 1)} | xargs -P${String(options.agents)} -I{} sh -c '
     clone=$(( {} % ${String(options.agents)} ))
@@ -102,7 +111,9 @@ function floorRun(folder: string, repository: string, options: EngineCostOptions
 }
 
 function shellRun(folder: string, repository: string, options: EngineCostOptions): Cost {
-  execFileSync('git', ['-C', repository, 'worktree', 'add', '-q', '-b', 'integration', join(folder, 'integration')], { stdio: 'ignore' });
+  execFileSync('git', ['-C', repository, 'worktree', 'add', '-q', '-b', 'integration', join(folder, 'integration')], {
+    stdio: 'ignore',
+  });
   writeFileSync(
     join(folder, 'work.sh'),
     `set -e
@@ -113,9 +124,17 @@ flock ${folder}/merge.lock git -C ${folder}/integration merge -q --no-ff -m "mer
 git worktree remove --force ${folder}/wt-$1
 `,
   );
-  const cost = timed(`seq 1 ${String(options.issues)} | xargs -P${String(options.agents)} -I{} bash ${folder}/work.sh {}`, folder);
-  const landed = execFileSync('git', ['-C', join(folder, 'integration'), 'log', '--merges', '--oneline'], { encoding: 'utf8' }).trim().split('\n').length;
-  if (landed !== options.issues) throw new Error(`the shell script landed ${String(landed)} of ${String(options.issues)}`);
+  const cost = timed(
+    `seq 1 ${String(options.issues)} | xargs -P${String(options.agents)} -I{} bash ${folder}/work.sh {}`,
+    folder,
+  );
+  const landed = execFileSync('git', ['-C', join(folder, 'integration'), 'log', '--merges', '--oneline'], {
+    encoding: 'utf8',
+  })
+    .trim()
+    .split('\n').length;
+  if (landed !== options.issues)
+    throw new Error(`the shell script landed ${String(landed)} of ${String(options.issues)}`);
   return cost;
 }
 
@@ -128,11 +147,20 @@ function giroRun(folder: string, repository: string, options: EngineCostOptions)
   mkdirSync(issues, { recursive: true });
   writeFileSync(join(issues, '../SPEC.md'), '---\nstate: draft\n---\n# Bench\n');
   for (let issue = 1; issue <= options.issues; issue += 1) {
-    writeFileSync(join(issues, `${String(issue)}-work.md`), `---\nstate: ready\n---\n# Issue ${String(issue)}\n\nAdd a file.\n`);
+    writeFileSync(
+      join(issues, `${String(issue)}-work.md`),
+      `---\nstate: ready\n---\n# Issue ${String(issue)}\n\nAdd a file.\n`,
+    );
   }
   const output = join(folder, 'events.ndjson');
-  const cost = timed(`${process.execPath} ${options.program} implement bench --json -c ${String(options.agents)} -C ${repository} > ${output}`, folder);
-  const finished = JSON.parse(execFileSync('tail', ['-n', '1', output], { encoding: 'utf8' })) as { exit: number; gitProcesses?: number };
+  const cost = timed(
+    `${process.execPath} ${options.program} implement bench --json -c ${String(options.agents)} -C ${repository} > ${output}`,
+    folder,
+  );
+  const finished = JSON.parse(execFileSync('tail', ['-n', '1', output], { encoding: 'utf8' })) as {
+    exit: number;
+    gitProcesses?: number;
+  };
   if (finished.exit !== 0) throw new Error(`giro ended with ${String(finished.exit)}`);
   return { ...cost, gitProcesses: finished.gitProcesses ?? null };
 }
@@ -160,7 +188,10 @@ function makeRepository(folder: string, options: EngineCostOptions): string {
   }
   writeFileSync(join(folder, 'agent.sh'), agent, { mode: 0o755 });
   const git = (...args: string[]): void => {
-    execFileSync('git', ['-C', repository, ...args], { stdio: 'ignore', env: { ...process.env, ...identity, GIT_CONFIG_GLOBAL: '/dev/null' } });
+    execFileSync('git', ['-C', repository, ...args], {
+      stdio: 'ignore',
+      env: { ...process.env, ...identity, GIT_CONFIG_GLOBAL: '/dev/null' },
+    });
   };
   git('init', '-q', '-b', 'main');
   git('add', '-A');

@@ -47,9 +47,18 @@ export function manyIssues(options: ManyIssues): ManyIssuesProject {
     join(repository, 'giro.toml'),
     `[driver]\ndefault = "command"\n[driver.command]\nrun = ["./agent.sh"]\n[verify]\ntest = "true"\n[worktree]\nroot = "${folder}/worktrees"\n`,
   );
-  const identity = { GIT_AUTHOR_NAME: 'b', GIT_AUTHOR_EMAIL: 'b@localhost', GIT_COMMITTER_NAME: 'b', GIT_COMMITTER_EMAIL: 'b@localhost' };
+  const identity = {
+    GIT_AUTHOR_NAME: 'b',
+    GIT_AUTHOR_EMAIL: 'b@localhost',
+    GIT_COMMITTER_NAME: 'b',
+    GIT_COMMITTER_EMAIL: 'b@localhost',
+  };
   const env = { ...process.env, ...identity, GIT_CONFIG_GLOBAL: '/dev/null' };
-  for (const args of [['init', '-q', '-b', 'main'], ['add', '-A'], ['commit', '-q', '-m', 'base']]) {
+  for (const args of [
+    ['init', '-q', '-b', 'main'],
+    ['add', '-A'],
+    ['commit', '-q', '-m', 'base'],
+  ]) {
     execFileSync('git', args, { cwd: repository, env, stdio: 'ignore' });
   }
   return { folder, repository };

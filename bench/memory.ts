@@ -37,7 +37,7 @@ async function peak(args: readonly string[]): Promise<number> {
   const child = spawn(process.execPath, [...args], { stdio: 'ignore' });
   const ended = new Promise<number | null>((done) => child.on('exit', done));
   let highest = 0;
-  for (let running = true; running; ) {
+  for (let running = true; running;) {
     highest = Math.max(highest, highWater(child.pid ?? 0));
     running = await Promise.race([ended.then(() => false), delay(20).then(() => true)]);
   }

@@ -35,7 +35,13 @@ export function table(rows: readonly Row[]): void {
   ]);
   const all = [['what', 'measured', 'ratio', 'must', 'goal', ''], ...cells];
   const widths = all[0]?.map((_, column) => Math.max(...all.map((line) => line[column]?.length ?? 0))) ?? [];
-  for (const line of all) say(line.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ').trimEnd());
+  for (const line of all)
+    say(
+      line
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    );
 }
 
 function verdict(row: Row): string {

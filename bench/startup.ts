@@ -5,7 +5,11 @@ import { manyIssues } from './many-issues.js';
 import { median, type Row } from './report.js';
 
 /** Measures `giro --version` and `giro status` on Specs of growing size, interleaved with `node -e 0`. */
-export function startup(options: { readonly program: string; readonly rounds: number; readonly issues: number }): readonly Row[] {
+export function startup(options: {
+  readonly program: string;
+  readonly rounds: number;
+  readonly issues: number;
+}): readonly Row[] {
   const { program, rounds, issues } = options;
   const project = manyIssues({ issues, program });
   const commands = {

@@ -20,6 +20,12 @@ const selected = '06-rename-total';
 /** Words of a row; the more of them a screen has, the more it shows. */
 const words = ['done', 'judging', 'working', 'integrating', 'verifying', 'retrying', 'waiting'];
 
+/** Codes that set colours; and a line cut into those, other codes, signs that nobody sees, and characters. */
+/* eslint-disable no-control-regex */
+const colours = /\u001b\[[\d;]*m/g;
+const tokens = /\u001b\[([\d;]*)m|\u001b[^m]*m?|[\p{Cc}\p{Cf}]|./gu;
+/* eslint-enable no-control-regex */
+
 const cell = { width: 8.4, height: 18, font: 14 };
 const margin = { x: 16, top: 44, bottom: 14 };
 
@@ -63,7 +69,7 @@ async function bestScreen(tmux) {
   for (const last = Date.now() + longestMs; Date.now() < last; await delay(50)) {
     const screen = screenOf(tmux);
     if (screen === null) break;
-    const text = screen.replace(/\u001b\[[\d;]*m/g, '');
+    const text = screen.replace(colours, '');
     if (text.includes('❯') && !text.includes(`── ${selected} `)) tmux('send-keys', '-t', 'picture', 'Down');
     else if (worthOf(text) > best.worth) best = { worth: worthOf(text), screen };
   }
@@ -131,8 +137,7 @@ function plain() {
 function readLine(line, before) {
   const cells = [];
   let style = before;
-  // eslint-disable-next-line no-control-regex
-  for (const [token, codes] of line.matchAll(/\u001b\[([\d;]*)m|\u001b[^m]*m?|[\p{Cc}\p{Cf}]|./gu)) {
+  for (const [token, codes] of line.matchAll(tokens)) {
     if (codes !== undefined) style = styled(style, codes.split(';').map(Number));
     else if (!/^[\p{Cc}\p{Cf}]/u.test(token)) cells.push({ text: token, style });
   }

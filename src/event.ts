@@ -14,12 +14,7 @@ export type Ended =
 
 /** Why an Issue was handed to a human. */
 export type EscalationCause =
-  | 'budget-spent'
-  | 'no-progress'
-  | 'operation-failures'
-  | 'blocked'
-  | 'cannot-run-here'
-  | 'lane-held';
+  'budget-spent' | 'no-progress' | 'operation-failures' | 'blocked' | 'cannot-run-here' | 'lane-held';
 
 /** How an Issue looks when a run starts or is recovered. */
 export interface IssueFacts {
@@ -52,7 +47,12 @@ export type EventBody =
       readonly tip: Oid | null;
       readonly folder: string;
     }
-  | { readonly type: 'run.notice'; readonly level: 'info' | 'warning'; readonly message: string; readonly issue?: IssueId }
+  | {
+      readonly type: 'run.notice';
+      readonly level: 'info' | 'warning';
+      readonly message: string;
+      readonly issue?: IssueId;
+    }
   | {
       readonly type: 'run.recovered';
       readonly spec: SpecSlug;
@@ -120,11 +120,27 @@ export type EventBody =
       readonly verdict: 'pass' | 'fail' | 'operation';
       readonly findings: readonly Finding[];
     }
-  | { readonly type: 'issue.retrying'; readonly issue: IssueId; readonly reason: string; readonly inMs: number; readonly failures: number }
+  | {
+      readonly type: 'issue.retrying';
+      readonly issue: IssueId;
+      readonly reason: string;
+      readonly inMs: number;
+      readonly failures: number;
+    }
   | { readonly type: 'issue.queued'; readonly issue: IssueId }
   | { readonly type: 'candidate.made'; readonly issue: IssueId; readonly tip: Oid; readonly tree: Oid }
-  | { readonly type: 'candidate.conflicted'; readonly issue: IssueId; readonly tip: Oid; readonly files: readonly string[] }
-  | { readonly type: 'candidate.rejected'; readonly issue: IssueId; readonly tip: Oid; readonly findings: readonly Finding[] }
+  | {
+      readonly type: 'candidate.conflicted';
+      readonly issue: IssueId;
+      readonly tip: Oid;
+      readonly files: readonly string[];
+    }
+  | {
+      readonly type: 'candidate.rejected';
+      readonly issue: IssueId;
+      readonly tip: Oid;
+      readonly findings: readonly Finding[];
+    }
   | { readonly type: 'lane.held'; readonly issue: IssueId; readonly message: string }
   | { readonly type: 'issue.integrated'; readonly issue: IssueId; readonly commit: Oid; readonly attempts: number }
   | {
@@ -135,7 +151,13 @@ export type EventBody =
       readonly attempts: number;
       readonly worktree: string | null;
     }
-  | { readonly type: 'spec.validated'; readonly spec: SpecSlug; readonly tip: Oid; readonly verdict: 'pass' | 'fail'; readonly findings: readonly Finding[] }
+  | {
+      readonly type: 'spec.validated';
+      readonly spec: SpecSlug;
+      readonly tip: Oid;
+      readonly verdict: 'pass' | 'fail';
+      readonly findings: readonly Finding[];
+    }
   | { readonly type: 'spec.state'; readonly spec: SpecSlug; readonly state: SpecState; readonly tip: Oid }
   | { readonly type: 'run.stopping'; readonly reason: string }
   | {

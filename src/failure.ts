@@ -2,8 +2,7 @@
 
 /** An outcome that is either a value or an expected failure. */
 export type Result<T, F = Failure> =
-  | { readonly ok: true; readonly value: T }
-  | { readonly ok: false; readonly failure: F };
+  { readonly ok: true; readonly value: T } | { readonly ok: false; readonly failure: F };
 
 /** Wraps a value as a success. */
 export function ok<T>(value: T): { readonly ok: true; readonly value: T } {

@@ -71,8 +71,17 @@ export interface RunState {
   readonly stage: 'starting' | 'running' | 'validating' | 'stopping' | 'finished';
   readonly stopping: string | null;
   readonly issues: ReadonlyMap<IssueId, IssueView>;
-  readonly notices: readonly { readonly level: 'info' | 'warning'; readonly message: string; readonly issue: IssueId | null }[];
-  readonly result: { readonly exit: 0 | 1 | 2; readonly reason: RunReason; readonly lines: readonly string[]; readonly at: string } | null;
+  readonly notices: readonly {
+    readonly level: 'info' | 'warning';
+    readonly message: string;
+    readonly issue: IssueId | null;
+  }[];
+  readonly result: {
+    readonly exit: 0 | 1 | 2;
+    readonly reason: RunReason;
+    readonly lines: readonly string[];
+    readonly at: string;
+  } | null;
 }
 
 /** The state before any event. */
@@ -152,7 +161,10 @@ export function reduce(state: RunState, event: Event): RunState {
     case 'run.notice':
       return {
         ...state,
-        notices: [...state.notices.slice(-99), { level: event.level, message: event.message, issue: event.issue ?? null }],
+        notices: [
+          ...state.notices.slice(-99),
+          { level: event.level, message: event.message, issue: event.issue ?? null },
+        ],
       };
     case 'spec.snapshotted':
       return { ...state, base: event.base, tip: event.tip, issues: fromFacts(event.issues) };

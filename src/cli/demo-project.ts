@@ -198,7 +198,13 @@ export const demoScript: { readonly issues: Readonly<Record<string, readonly Dem
       {
         waitMs: 900,
         output: ["the gate says: expected 'other', got ''", 'an empty name needs the default'],
-        edits: [{ replace: 'src/categories.js', find: 'return name.trim().toLowerCase();', with: "return name.trim().toLowerCase() || 'other';" }],
+        edits: [
+          {
+            replace: 'src/categories.js',
+            find: 'return name.trim().toLowerCase();',
+            with: "return name.trim().toLowerCase() || 'other';",
+          },
+        ],
         envelope: done('an empty name becomes other'),
       },
     ],

@@ -28,7 +28,11 @@ export async function demo(options: DemoOptions, terminal: Terminal): Promise<Pr
     if (!options.json) write(terminal, text);
   };
   await writeFiles(folder, demoFiles);
-  const made = await createRepository({ folder, own: terminal.env, message: 'A library that reads and writes amounts' });
+  const made = await createRepository({
+    folder,
+    own: terminal.env,
+    message: 'A library that reads and writes amounts',
+  });
   if (!made.ok) {
     process.stderr.write(`${renderFailure(made.failure)}\n`);
     return { exit: exitCodes.error };
@@ -38,7 +42,9 @@ export async function demo(options: DemoOptions, terminal: Terminal): Promise<Pr
     'giro.toml': demoPolicy(join(root, 'worktrees')),
     'demo.json': `${JSON.stringify(options.fast ? faster(demoScript) : demoScript, null, 2)}\n`,
   });
-  say(`A made-up repository: ${folder}\nIts Spec docs/specs/tally has eight Issues; giro implement tally starts now.\n\n`);
+  say(
+    `A made-up repository: ${folder}\nIts Spec docs/specs/tally has eight Issues; giro implement tally starts now.\n\n`,
+  );
   const end = await implement(
     {
       target: 'tally',

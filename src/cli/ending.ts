@@ -41,7 +41,11 @@ export function endingOf(parts: EndingParts): Ending {
     case 'stopped':
       return {
         exit: exitCodes.needsHuman,
-        lines: [...stray, standing, `stopped: ${parts.stopped ?? 'on request'}; go on with: giro implement ${parts.spec}`],
+        lines: [
+          ...stray,
+          standing,
+          `stopped: ${parts.stopped ?? 'on request'}; go on with: giro implement ${parts.spec}`,
+        ],
       };
     case 'held':
       return { exit: exitCodes.needsHuman, lines: [...stray, standing, `needs a human: ${parts.end.message}`] };
@@ -103,7 +107,8 @@ function askedLines(parts: EndingParts): readonly string[] {
   return [...parts.views.values()].flatMap((view) => {
     const { progress } = view;
     if (progress.kind === 'needs-human') return [`${view.id}: ${printable(progress.question)}`];
-    if (progress.kind === 'integrating' && progress.step === 'held') return [`${view.id}: ${printable(progress.message ?? 'it is held')}`];
+    if (progress.kind === 'integrating' && progress.step === 'held')
+      return [`${view.id}: ${printable(progress.message ?? 'it is held')}`];
     return [];
   });
 }
@@ -112,7 +117,9 @@ function waitingLines(parts: EndingParts): readonly string[] {
   return [...parts.views.values()].flatMap((view) => {
     if (view.progress.kind !== 'idle') return [];
     const root = rootCause(parts.views, view.id);
-    return root === undefined ? [] : [`${view.id} waits for ${root.on}${root.needsHuman ? ', which needs a human' : ''}`];
+    return root === undefined
+      ? []
+      : [`${view.id} waits for ${root.on}${root.needsHuman ? ', which needs a human' : ''}`];
   });
 }
 

@@ -16,7 +16,15 @@ import { codeTree, specsTree } from '../store/tree.js';
 import type { OpenedGit } from '../worktree/git-types.js';
 import { Lane } from '../worktree/lane.js';
 import { finishSpec, land, publish, type LandingPorts } from './landing.js';
-import { checkedOutIn, journalOf, openJournals, openSpec, sayNotices, type OpenedSpec, type OpeningPorts } from './opening.js';
+import {
+  checkedOutIn,
+  journalOf,
+  openJournals,
+  openSpec,
+  sayNotices,
+  type OpenedSpec,
+  type OpeningPorts,
+} from './opening.js';
 import { hooksNotice } from './hooks-notice.js';
 import type { Prepared } from './prepare.js';
 import { openWorkshop, type Workshop } from './workshop.js';
@@ -82,7 +90,8 @@ export async function runEngine(request: EngineRequest): Promise<Result<EngineEn
   const workshop = await openWorkshop({ ...request, baseSpecs });
   if (!workshop.ok) return workshop;
   try {
-    const stray = async (): Promise<readonly string[]> => (await git.user.uncommitted()).filter((file) => !before.has(file));
+    const stray = async (): Promise<readonly string[]> =>
+      (await git.user.uncommitted()).filter((file) => !before.has(file));
     const running = run(request, { opening, opened: opened.value, workshop: workshop.value, stray });
     const end = await runSpec(specPorts(running));
     return ok({ end, tip: running.landing.lane.tip, states: running.states, stray: await stray() });
@@ -122,7 +131,15 @@ function run(request: EngineRequest, parts: Pick<Running, 'opening' | 'opened' |
     signal,
   });
   const { title } = prepared.parsed.spec;
-  const landing = { facts: parts.opening.facts, lane, policy: prepared.policy, title, verifier: parts.workshop.verifier, signal, emit };
+  const landing = {
+    facts: parts.opening.facts,
+    lane,
+    policy: prepared.policy,
+    title,
+    verifier: parts.workshop.verifier,
+    signal,
+    emit,
+  };
   const states = new Map(parts.opened.issues.map((issue) => [issue.id, issue.state]));
   return { request, ...parts, landing, states, moving };
 }

@@ -67,7 +67,12 @@ const specsFinding: Finding = {
   message: 'changed by the worker; giro alone writes it, and has put its own version back',
 };
 
-function elsewhereFinding(found: { readonly oid: Oid; readonly subject: string; readonly where: string; readonly ref?: string | null }): Finding {
+function elsewhereFinding(found: {
+  readonly oid: Oid;
+  readonly subject: string;
+  readonly where: string;
+  readonly ref?: string | null;
+}): Finding {
   const saved = found.ref === undefined || found.ref === null ? '' : `; saved as ${found.ref}`;
   return {
     message: `work is only in a ${found.where} (${found.oid.slice(0, 7)} ${JSON.stringify(found.subject)}), not in the files${saved}; leave what counts in the files`,

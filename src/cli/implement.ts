@@ -85,7 +85,11 @@ async function open(options: ImplementOptions, terminal: Terminal): Promise<Resu
   if (target.value.kind === 'backlog') return failed(backlogFailure);
   const run = runId();
   const runFolder = join(commonDir, 'giro', 'runs', run);
-  const git = await openGit({ folder: options.folder, own: terminal.env, runFolder: options.dryRun ? null : runFolder });
+  const git = await openGit({
+    folder: options.folder,
+    own: terminal.env,
+    runFolder: options.dryRun ? null : runFolder,
+  });
   if (!git.ok) return git;
   const prepared = await prepare({
     git: git.value,
@@ -95,7 +99,9 @@ async function open(options: ImplementOptions, terminal: Terminal): Promise<Resu
     processors: availableParallelism(),
     at: systemClock.iso(),
   });
-  const only = prepared.ok ? onlyIssue(prepared.value, target.value.kind === 'issue' ? target.value.issue : null) : ok(null);
+  const only = prepared.ok
+    ? onlyIssue(prepared.value, target.value.kind === 'issue' ? target.value.issue : null)
+    : ok(null);
   if (!prepared.ok || !only.ok) {
     await git.value.close();
     return prepared.ok ? (only.ok ? failed(bareFailure) : only) : prepared;
@@ -126,7 +132,11 @@ function onlyIssue(prepared: Prepared, typed: string | null): Result<IssueId | n
   const issue = issues.find((one) => one.id === id);
   if (issue === undefined) {
     const known = issues.map((one) => one.id).join(', ');
-    return failed({ kind: 'usage', message: `the Spec ${slug} has no Issue ${JSON.stringify(typed)}`, hint: `known: ${known}` });
+    return failed({
+      kind: 'usage',
+      message: `the Spec ${slug} has no Issue ${JSON.stringify(typed)}`,
+      hint: `known: ${known}`,
+    });
   }
   const open = issue.dependsOn.filter((on) => issues.find((one) => one.id === on)?.state !== 'done');
   if (open.length === 0) return ok(issue.id);
@@ -143,14 +153,25 @@ function dryRun(opened: Opened, options: ImplementOptions, terminal: Terminal): 
   const { policy, intake, tip } = opened.prepared;
   const graph = buildGraph(spec.issues);
   if (options.json) {
-    const issues = spec.issues.map((issue) => ({ id: issue.id, title: issue.title, state: issue.state, wave: graph.wave(issue.id), dependsOn: issue.dependsOn }));
+    const issues = spec.issues.map((issue) => ({
+      id: issue.id,
+      title: issue.title,
+      state: issue.state,
+      wave: graph.wave(issue.id),
+      dependsOn: issue.dependsOn,
+    }));
     const gates = policy.gates.map(({ name, run, on, timeoutMs }) => ({ name, run, on, timeoutMs }));
-    write(terminal, `${JSON.stringify({ spec: spec.slug, base: opened.git.user.head, tip, issues, gates, budget: policy.budget, driver: policy.roles.worker })}\n`);
+    write(
+      terminal,
+      `${JSON.stringify({ spec: spec.slug, base: opened.git.user.head, tip, issues, gates, budget: policy.budget, driver: policy.roles.worker })}\n`,
+    );
     return { exit: exitCodes.proof };
   }
   const lines = [
     `${spec.slug}: ${spec.title}`,
-    tip === null ? `base      ${shortOid(opened.git.user.head)} (a first run would snapshot the Spec onto giro/${spec.slug})` : `tip       ${shortOid(tip)} of giro/${spec.slug}`,
+    tip === null
+      ? `base      ${shortOid(opened.git.user.head)} (a first run would snapshot the Spec onto giro/${spec.slug})`
+      : `tip       ${shortOid(tip)} of giro/${spec.slug}`,
     ...graph.waves.map((wave, index) => {
       const names = wave.map((id) => {
         const state = spec.issues.find((issue) => issue.id === id)?.state ?? 'ready';
@@ -158,7 +179,10 @@ function dryRun(opened: Opened, options: ImplementOptions, terminal: Terminal): 
       });
       return `wave ${String(index + 1).padEnd(5)}${names.join(', ')}`;
     }),
-    ...policy.gates.map((gate) => `gate      ${gate.name}: ${gate.run}  (on ${gate.on.length === 0 ? 'request' : gate.on.join(', ')}; limit ${formatDuration(gate.timeoutMs)})`),
+    ...policy.gates.map(
+      (gate) =>
+        `gate      ${gate.name}: ${gate.run}  (on ${gate.on.length === 0 ? 'request' : gate.on.join(', ')}; limit ${formatDuration(gate.timeoutMs)})`,
+    ),
     `driver    ${policy.roles.worker}, ${String(concurrencyOf(options, policy))} at once`,
     `budget    ${String(policy.budget.attempts)} attempts an Issue, ${formatDuration(policy.budget.attemptTimeoutMs)} each`,
     ...spec.ignored.map((file) => `ignored   ${file.path} (${file.reason})`),
@@ -174,8 +198,16 @@ async function start(opened: Opened, options: ImplementOptions, terminal: Termin
   const { spec } = prepared;
   const folder = await checkedOutIn(git, integrationRef(spec));
   if (folder !== null) return refuse(checkedOutFailure(spec, folder));
-  if (prepared.before === 'done' && prepared.tip !== null && nothingNew(prepared) && (await proofHolds(git, prepared.policy, prepared.tip))) {
-    const lines = [...(await bringIn(git, spec, prepared.tip)), `proof: giro/${spec} is at ${shortOid(prepared.tip)}, verified; nothing to do`];
+  if (
+    prepared.before === 'done' &&
+    prepared.tip !== null &&
+    nothingNew(prepared) &&
+    (await proofHolds(git, prepared.policy, prepared.tip))
+  ) {
+    const lines = [
+      ...(await bringIn(git, spec, prepared.tip)),
+      `proof: giro/${spec} is at ${shortOid(prepared.tip)}, verified; nothing to do`,
+    ];
     return alreadyProved(lines, { opened, options, terminal });
   }
   const lock = await takeLock({ commonDir: git.commonDir, spec, run, at: systemClock.iso() });
@@ -203,7 +235,17 @@ function alreadyProved(
   }
   const { prepared, run } = opened;
   const total = prepared.parsed.spec.issues.length;
-  const body: EventBody = { type: 'run.finished', spec: prepared.spec, exit: 0, reason: 'proof', tip: prepared.tip, done: total, total, gitProcesses: opened.git.processes(), lines };
+  const body: EventBody = {
+    type: 'run.finished',
+    spec: prepared.spec,
+    exit: 0,
+    reason: 'proof',
+    tip: prepared.tip,
+    done: total,
+    total,
+    gitProcesses: opened.git.processes(),
+    lines,
+  };
   write(terminal, `${ndjsonOf({ v: 1, at: systemClock.iso(), run, ...body })}\n`);
   return { exit: exitCodes.proof };
 }
@@ -221,7 +263,10 @@ async function show(
   let view: Show | null = null;
   const stopping: Stopping = listenForStop({
     onFirst: (signal) => {
-      feed.emit({ type: 'run.stopping', reason: `${signal}: no new work; agents are ended, state is saved; once more kills at once` });
+      feed.emit({
+        type: 'run.stopping',
+        reason: `${signal}: no new work; agents are ended, state is saved; once more kills at once`,
+      });
     },
     onSecond: () => {
       restoreTerminal(terminal);
@@ -301,11 +346,25 @@ async function finish(opened: Opened, ended: EngineEnd, running: Running): Promi
   return by === null ? { exit: ending.exit } : { signal: by };
 }
 
-function finishedEvent(git: OpenedGit, spec: SpecSlug, parts: { readonly ended: EngineEnd; readonly ending: Ending }): EventBody {
+function finishedEvent(
+  git: OpenedGit,
+  spec: SpecSlug,
+  parts: { readonly ended: EngineEnd; readonly ending: Ending },
+): EventBody {
   const { ended, ending } = parts;
   const done = [...ended.states.values()].filter((state) => state === 'done').length;
   const reason = ending.exit === exitCodes.proof ? 'proof' : ended.end.kind === 'stopped' ? 'stopped' : 'needs-human';
-  return { type: 'run.finished', spec, exit: ending.exit, reason, tip: ended.tip, done, total: ended.states.size, gitProcesses: git.processes(), lines: ending.lines };
+  return {
+    type: 'run.finished',
+    spec,
+    exit: ending.exit,
+    reason,
+    tip: ended.tip,
+    done,
+    total: ended.states.size,
+    gitProcesses: git.processes(),
+    lines: ending.lines,
+  };
 }
 
 /** Numbers and times the events of a run, folds them, and hands them on. */
@@ -348,5 +407,8 @@ function restoreTerminal(terminal: Terminal): void {
 }
 
 function runId(): string {
-  return `${systemClock.iso().replace(/[-:]|\.\d+/g, '').toLowerCase()}-${randomBytes(3).toString('hex')}`;
+  return `${systemClock
+    .iso()
+    .replace(/[-:]|\.\d+/g, '')
+    .toLowerCase()}-${randomBytes(3).toString('hex')}`;
 }

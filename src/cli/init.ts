@@ -30,6 +30,8 @@ export interface InitOptions {
   /** giro's own environment. */
   readonly own: Readonly<Record<string, string | undefined>>;
   readonly print: (line: string) => void;
+  /** For what went wrong. */
+  readonly complain: (line: string) => void;
 }
 
 const policyFile = 'giro.toml';
@@ -63,7 +65,7 @@ export function planInit(project: Project): InitPlan {
         ? []
         : ['make a first commit: agents start from a commit, and there is none yet (git add, git commit)']),
     ],
-    next: `giro implement ${specs.length > 1 ? specsFolder : `${specsFolder}/${specs[0] ?? 'example'}`}`,
+    next: `giro implement ${specs[0] ?? 'example'}`,
   };
 }
 
@@ -82,9 +84,9 @@ export async function runInit(options: InitOptions): Promise<number> {
   return 0;
 }
 
-function refuse({ print }: InitOptions, failure: EnvironmentFailure): number {
-  print(`giro init: ${printable(failure.message)}`);
-  if (failure.hint !== undefined) print(`  fix: ${failure.hint}`);
+function refuse({ complain }: InitOptions, failure: EnvironmentFailure): number {
+  complain(`giro init: ${printable(failure.message)}`);
+  if (failure.hint !== undefined) complain(`  fix: ${failure.hint}`);
   return 1;
 }
 

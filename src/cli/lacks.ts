@@ -11,6 +11,10 @@ export async function lackingIn(checkout: string, top: string): Promise<readonly
   return here
     .map((entry) => (entry.kind === 'folder' ? `${entry.name}/` : entry.name))
     .filter((name) => !there.has(name.replace(/\/$/, '')) && !ignoredAnyway.has(name.replace(/\/$/, '')))
-    .filter((name) => /^(?:node_modules|vendor|target|venv|\.venv|\.env.*|\.tox|bower_components|jspm_packages|Pods|\.?direnv)/.test(name))
+    .filter((name) =>
+      /^(?:node_modules|vendor|target|venv|\.venv|\.env.*|\.tox|bower_components|jspm_packages|Pods|\.?direnv)/.test(
+        name,
+      ),
+    )
     .map((name) => join(name));
 }

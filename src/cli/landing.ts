@@ -80,7 +80,10 @@ export function publish(ports: Pick<LandingPorts, 'facts' | 'lane'>, journal: Jo
 }
 
 /** Writes how the Spec ended. */
-export function finishSpec(ports: Omit<LandingPorts, 'verifier' | 'emit' | 'signal'>, end: SpecFinish): Promise<SpecWritten> {
+export function finishSpec(
+  ports: Omit<LandingPorts, 'verifier' | 'emit' | 'signal'>,
+  end: SpecFinish,
+): Promise<SpecWritten> {
   const { facts, lane, policy } = ports;
   const { validated } = end;
   const at = facts.iso();
@@ -88,7 +91,9 @@ export function finishSpec(ports: Omit<LandingPorts, 'verifier' | 'emit' | 'sign
   const tell = (history: string, tip: Oid): string => {
     if (validated === null) return history;
     const told = appendValidation(history, { at, tip, verdict: validated, gates: end.gates });
-    return passed ? told : appendEscalation(told, { at, cause: 'validate-red', packet: validatePacket(facts.spec, ports.title) });
+    return passed
+      ? told
+      : appendEscalation(told, { at, cause: 'validate-red', packet: validatePacket(facts.spec, ports.title) });
   };
   return lane.record((tip) =>
     specStateCommit(facts, {

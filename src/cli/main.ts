@@ -47,14 +47,19 @@ function addImplement(program: Command, end: End): void {
     .command('implement')
     .description('run a Spec (or one of its Issues) until it is proved or a person is needed')
     .argument('<target>', 'a Spec (auth, docs/specs/auth) or an Issue (auth/03, docs/specs/auth/issues/03-login.md)')
-    .addOption(new Option('-c, --concurrency <N>', 'agents at once, a whole number of 1 or more').argParser(parseConcurrency))
+    .addOption(
+      new Option('-c, --concurrency <N>', 'agents at once, a whole number of 1 or more').argParser(parseConcurrency),
+    )
     .option('--json', 'write the events as NDJSON; stdout holds nothing else')
     .option('--plain', 'one line per event, also on a terminal')
     .option('-n, --dry-run', 'show the plan, the waves, the gates and the budget; spend and write nothing')
     .option('-q, --quiet', 'only what landed, what needs a person, and the end')
     .option('--verbose', 'every event')
     .addOption(folder())
-    .addHelpText('after', `\nExamples:\n  giro implement auth\n  giro implement docs/specs/auth --concurrency 8\n  giro implement auth/03-login\n\n${exitHelp}`)
+    .addHelpText(
+      'after',
+      `\nExamples:\n  giro implement auth\n  giro implement docs/specs/auth --concurrency 8\n  giro implement auth/03-login\n\n${exitHelp}`,
+    )
     .action(async (target: string, options: ImplementFlags) => {
       const { implement } = await import('./implement.js');
       end(
@@ -82,10 +87,18 @@ function addStatus(program: Command, end: End): void {
     .argument('[target]', 'a Spec or an Issue; all Specs when absent')
     .option('--json', 'print it as JSON')
     .addOption(folder())
-    .addHelpText('after', '\nExamples:\n  giro status\n  giro status auth\n  giro status auth/03\n  giro status auth --json')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  giro status\n  giro status auth\n  giro status auth/03\n  giro status auth --json',
+    )
     .action(async (target: string | undefined, options: { readonly json?: boolean; readonly directory: string }) => {
       const { status } = await import('./status.js');
-      end({ exit: await status({ target: target ?? null, json: options.json ?? false, folder: options.directory }, terminal) });
+      end({
+        exit: await status(
+          { target: target ?? null, json: options.json ?? false, folder: options.directory },
+          terminal,
+        ),
+      });
     });
 }
 
@@ -102,6 +115,9 @@ function addInit(program: Command, end: End): void {
         print: (line) => {
           process.stdout.write(`${line}\n`);
         },
+        complain: (line) => {
+          process.stderr.write(`${line}\n`);
+        },
       });
       end({ exit: exit === 0 ? exitCodes.proof : exitCodes.error });
     });
@@ -116,7 +132,12 @@ function addDemo(program: Command, end: End): void {
     .option('--fast', 'without the pauses that let a person watch')
     .action(async (options: { readonly plain?: boolean; readonly json?: boolean; readonly fast?: boolean }) => {
       const { demo } = await import('./demo.js');
-      end(await demo({ plain: options.plain ?? false, json: options.json ?? false, fast: options.fast ?? false }, terminal));
+      end(
+        await demo(
+          { plain: options.plain ?? false, json: options.json ?? false, fast: options.fast ?? false },
+          terminal,
+        ),
+      );
     });
 }
 
@@ -132,7 +153,8 @@ interface ImplementFlags {
 
 function parseConcurrency(text: string): number {
   const value = /^[0-9]+$/.test(text) ? Number(text) : 0;
-  if (!Number.isSafeInteger(value) || value < 1) throw new InvalidArgumentError('It must be a whole number of 1 or more.');
+  if (!Number.isSafeInteger(value) || value < 1)
+    throw new InvalidArgumentError('It must be a whole number of 1 or more.');
   return value;
 }
 
@@ -146,7 +168,9 @@ function endProcess(end: ProcessEnd): void {
 
 function crash(error: unknown): void {
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  process.stderr.write(`giro: this is a bug of giro; the state is saved, and the same command goes on from it\n${text}\n`);
+  process.stderr.write(
+    `giro: this is a bug of giro; the state is saved, and the same command goes on from it\n${text}\n`,
+  );
   process.exit(exitCodes.error satisfies ExitCode);
 }
 

@@ -44,9 +44,13 @@ export function sayNotices(ports: Pick<OpeningPorts, 'prepared' | 'emit'>, uncom
   if (own > 0) say('info', `${files(own)} of ${folder} not committed: taken as they stand in your checkout`);
   if (elsewhere > 0) say('info', `${files(elsewhere)} elsewhere not committed: not part of the base`);
   for (const file of ignored) say('info', `not an Issue, ignored: ${file.path} (${file.reason})`);
-  for (const path of intake.removed) say('warning', `${path} is gone from your checkout: taken out of the Spec; its branch is kept`);
+  for (const path of intake.removed)
+    say('warning', `${path} is gone from your checkout: taken out of the Spec; its branch is kept`);
   for (const path of intake.editedAfterwards) {
-    say('warning', `${path} was edited after it was integrated: it was built from the earlier text and is not run again`);
+    say(
+      'warning',
+      `${path} was edited after it was integrated: it was built from the earlier text and is not run again`,
+    );
   }
 }
 
@@ -70,7 +74,11 @@ export async function openSpec(ports: OpeningPorts): Promise<Result<OpenedSpec, 
 }
 
 /** Opens the record of an Issue. A branch that is integrated, or older than the Spec's, is not continued but never lost. */
-export async function journalOf(ports: OpeningPorts, opened: OpenedSpec, request: { readonly issue: Issue; readonly tip: Oid }): Promise<Journal> {
+export async function journalOf(
+  ports: OpeningPorts,
+  opened: OpenedSpec,
+  request: { readonly issue: Issue; readonly tip: Oid },
+): Promise<Journal> {
   const { git, prepared, clock, emit } = ports;
   const { issue, tip } = request;
   const journalPorts = { git, spec: prepared.spec, clock };
@@ -126,10 +134,12 @@ async function takeIn(ports: OpeningPorts): Promise<Result<Oid, Failure>> {
   const moved = await git.moveRef(ref, commit, tip);
   if (!moved.ok) {
     const { failure } = moved;
-    const message = failure.kind === 'ref-refused' ? failure.message : `giro/${prepared.spec} moved while the run was starting`;
+    const message =
+      failure.kind === 'ref-refused' ? failure.message : `giro/${prepared.spec} moved while the run was starting`;
     return failed({ kind: 'environment', message, hint: 'run the same command again' });
   }
-  if (tip !== null && intake.edited.length > 0) emit({ type: 'spec.imported', spec: prepared.spec, tip: commit, files: intake.edited });
+  if (tip !== null && intake.edited.length > 0)
+    emit({ type: 'spec.imported', spec: prepared.spec, tip: commit, files: intake.edited });
   return ok(commit);
 }
 

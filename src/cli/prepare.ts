@@ -76,7 +76,11 @@ async function readPolicy(request: {
 }): Promise<Result<Policy, Failure>> {
   const bytes = await readIfExists(join(request.top, 'giro.toml'));
   if (bytes === null) {
-    return failed({ kind: 'environment', message: `there is no giro.toml in ${request.top}`, hint: 'write one with: giro init' });
+    return failed({
+      kind: 'environment',
+      message: `there is no giro.toml in ${request.top}`,
+      hint: 'write one with: giro init',
+    });
   }
   const include = await readIfExists(join(request.top, '.worktreeinclude'));
   const source = decode('giro.toml', bytes);
@@ -137,7 +141,10 @@ async function takeIn(request: {
   const { git, spec, tip, read } = request;
   if (tip === null) {
     const intake = firstIntake(read ?? []);
-    const parsed = parseSpecFolder({ slug: spec, files: (read ?? []).map((file) => ({ path: file.path, bytes: file.bytes })) });
+    const parsed = parseSpecFolder({
+      slug: spec,
+      files: (read ?? []).map((file) => ({ path: file.path, bytes: file.bytes })),
+    });
     if (!parsed.ok) return parsed;
     return parsed.value.spec.state === 'done' ? failed(doneWithoutBranch(spec)) : ok({ intake, before: 'draft' });
   }
@@ -157,7 +164,13 @@ async function takeIn(request: {
 
 function check(parsed: ParsedSpec, policy: Policy): readonly Diagnostic[] {
   const graph = checkGraph(parsed.spec.issues).map((problem) => graphDiagnostic(parsed, problem));
-  return [...graph, ...checkGates(parsed, policy.gates.map((gate) => gate.name))];
+  return [
+    ...graph,
+    ...checkGates(
+      parsed,
+      policy.gates.map((gate) => gate.name),
+    ),
+  ];
 }
 
 function graphDiagnostic(parsed: ParsedSpec, problem: GraphProblem): Diagnostic {
@@ -226,13 +239,19 @@ function inTheWay(name: string, fix: string): Failure {
 }
 
 async function noSuchSpec(top: string, spec: SpecSlug): Promise<Failure> {
-  const known = (await listFolder(join(top, specsFolder))).filter((entry) => entry.kind === 'folder').map((entry) => entry.name);
+  const known = (await listFolder(join(top, specsFolder)))
+    .filter((entry) => entry.kind === 'folder')
+    .map((entry) => entry.name);
   const close = nearest(spec, known);
   return {
     kind: 'usage',
     message: `there is no Spec ${JSON.stringify(spec)}: ${specsFolder}/${spec}/SPEC.md does not exist`,
     hint:
-      close.length > 0 ? `did you mean ${close.join(' or ')}?` : known.length > 0 ? `known: ${known.join(', ')}` : 'write one with: giro init',
+      close.length > 0
+        ? `did you mean ${close.join(' or ')}?`
+        : known.length > 0
+          ? `known: ${known.join(', ')}`
+          : 'write one with: giro init',
   };
 }
 
@@ -262,11 +281,16 @@ async function missingProgram(
   const program = programOf(definition);
   if (program.includes('/')) {
     const path = isAbsolute(program) ? program : join(request.top, program);
-    if (definition.kind === 'scripted') return (await kindOf(path)) === null ? notThere(definition.name, program, path) : null;
+    if (definition.kind === 'scripted')
+      return (await kindOf(path)) === null ? notThere(definition.name, program, path) : null;
     if (await isExecutable(path)) return null;
     return (await kindOf(path)) === null
       ? notThere(definition.name, program, path)
-      : { kind: 'environment', message: `[driver.${definition.name}] cannot run ${program}`, hint: `make it executable: chmod +x ${path}` };
+      : {
+          kind: 'environment',
+          message: `[driver.${definition.name}] cannot run ${program}`,
+          hint: `make it executable: chmod +x ${path}`,
+        };
   }
   if (definition.kind === 'scripted') {
     const path = join(request.top, program);
@@ -293,7 +317,11 @@ function programOf(definition: DriverDefinition): string {
 }
 
 function notThere(driver: string, program: string, path: string): Failure {
-  return { kind: 'environment', message: `[driver.${driver}] names ${program}, but there is no ${path}`, hint: 'write it, or change giro.toml' };
+  return {
+    kind: 'environment',
+    message: `[driver.${driver}] names ${program}, but there is no ${path}`,
+    hint: 'write it, or change giro.toml',
+  };
 }
 
 async function isExecutable(path: string): Promise<boolean> {

@@ -24,12 +24,16 @@ export interface Terminal {
 }
 
 /** Chooses the view: the board only where a person can see it and type. */
-export function chooseShow(terminal: Terminal, flags: { readonly json: boolean; readonly plain: boolean; readonly quiet: boolean }): ShowKind {
+export function chooseShow(
+  terminal: Terminal,
+  flags: { readonly json: boolean; readonly plain: boolean; readonly quiet: boolean },
+): ShowKind {
   if (flags.json) return 'json';
   const { stdout, stdin, env } = terminal;
   const ci = env['CI'] !== undefined && !['', '0', 'false'].includes(env['CI']);
   const inAgent = env['CLAUDECODE'] !== undefined || env['AI_AGENT'] !== undefined;
-  const off = flags.plain || flags.quiet || ci || inAgent || env['GIRO_TUI'] === '0' || (env['TERM'] ?? 'dumb') === 'dumb';
+  const off =
+    flags.plain || flags.quiet || ci || inAgent || env['GIRO_TUI'] === '0' || (env['TERM'] ?? 'dumb') === 'dumb';
   return stdout.isTTY && stdin.isTTY && !off ? 'board' : 'lines';
 }
 

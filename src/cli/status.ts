@@ -106,8 +106,11 @@ async function readAll(git: OpenedGit, options: StatusOptions): Promise<Result<A
 }
 
 async function knownSpecs(git: OpenedGit, top: string | null): Promise<readonly SpecSlug[]> {
-  const branches = [...(await git.listRefs('refs/heads/giro/')).keys()].map((ref) => ref.slice('refs/heads/giro/'.length));
-  const folders = top === null ? [] : (await listFolder(join(top, specsFolder))).filter((entry) => entry.kind === 'folder');
+  const branches = [...(await git.listRefs('refs/heads/giro/')).keys()].map((ref) =>
+    ref.slice('refs/heads/giro/'.length),
+  );
+  const folders =
+    top === null ? [] : (await listFolder(join(top, specsFolder))).filter((entry) => entry.kind === 'folder');
   const names = new Set([...branches, ...folders.map((entry) => entry.name)]);
   return [...names].sort().flatMap((name) => parseSpecSlug(name) ?? []);
 }
@@ -118,10 +121,19 @@ async function readSpec(git: OpenedGit, slug: SpecSlug, top: string | null): Pro
   if (!parsed.ok) return parsed;
   const { spec } = parsed.value;
   const cycles = checkGraph(spec.issues);
-  if (cycles.length > 0) return failed({ kind: 'usage', message: `the dependencies of ${slug} are not valid`, hint: `see: giro implement ${slug} --dry-run` });
+  if (cycles.length > 0)
+    return failed({
+      kind: 'usage',
+      message: `the dependencies of ${slug} are not valid`,
+      hint: `see: giro implement ${slug} --dry-run`,
+    });
   const graph = buildGraph(spec.issues);
   const branches = await readBranches(git, slug);
-  const facts = await readFacts(git, { spec, branches: tip === null ? new Map() : branches, wave: (id) => graph.wave(id) });
+  const facts = await readFacts(git, {
+    spec,
+    branches: tip === null ? new Map() : branches,
+    wave: (id) => graph.wave(id),
+  });
   const worktrees = await worktreesOf(git, slug);
   return ok({
     spec: slug,
@@ -137,9 +149,19 @@ async function readSpec(git: OpenedGit, slug: SpecSlug, top: string | null): Pro
 async function parseCheckout(
   slug: SpecSlug,
   top: string | null,
-): Promise<Result<{ readonly spec: Spec }, { readonly kind: 'diagnostics'; readonly diagnostics: readonly Diagnostic[] } | Failure>> {
+): Promise<
+  Result<
+    { readonly spec: Spec },
+    { readonly kind: 'diagnostics'; readonly diagnostics: readonly Diagnostic[] } | Failure
+  >
+> {
   const files = top === null ? null : await readCheckout(top, slug);
-  if (files === null) return failed({ kind: 'usage', message: `there is no Spec ${JSON.stringify(slug)}`, hint: `write ${specsFolder}/${slug}/SPEC.md` });
+  if (files === null)
+    return failed({
+      kind: 'usage',
+      message: `there is no Spec ${JSON.stringify(slug)}`,
+      hint: `write ${specsFolder}/${slug}/SPEC.md`,
+    });
   return parseSpecFolder({ slug, files });
 }
 
@@ -164,8 +186,10 @@ function issuesJson(parts: {
 }): readonly IssueStatusJson[] {
   const state = folded(parts);
   return parts.facts.map((fact) => {
-    const waiting = fact.state === 'ready' || fact.state === 'in-progress' ? rootCause(state.issues, fact.id) : undefined;
-    const branch = parts.branches.has(fact.id) && parts.tip !== null ? branchName(issueRef(parts.spec.slug, fact.id)) : undefined;
+    const waiting =
+      fact.state === 'ready' || fact.state === 'in-progress' ? rootCause(state.issues, fact.id) : undefined;
+    const branch =
+      parts.branches.has(fact.id) && parts.tip !== null ? branchName(issueRef(parts.spec.slug, fact.id)) : undefined;
     const worktree = fact.state === 'done' ? undefined : parts.worktrees.get(fact.id);
     return {
       id: fact.id,
@@ -192,7 +216,15 @@ function folded(parts: {
 }): RunState {
   // Before a first run there is no tip, and nothing here asks for one.
   const tip = parts.tip ?? parts.head;
-  return reduce(emptyState, { v: 1, at: '', run: '', type: 'run.recovered', spec: parts.spec.slug, tip, issues: parts.facts });
+  return reduce(emptyState, {
+    v: 1,
+    at: '',
+    run: '',
+    type: 'run.recovered',
+    spec: parts.spec.slug,
+    tip,
+    issues: parts.facts,
+  });
 }
 
 function overview(specs: readonly SpecStatusJson[]): string {
@@ -207,14 +239,22 @@ function overview(specs: readonly SpecStatusJson[]): string {
   return `${lines.join('\n')}\n`;
 }
 
-const symbols: Readonly<Record<string, string>> = { done: '✔', 'needs-human': '!', wontfix: '-', ready: '·', 'in-progress': '▶' };
+const symbols: Readonly<Record<string, string>> = {
+  done: '✔',
+  'needs-human': '!',
+  wontfix: '-',
+  ready: '·',
+  'in-progress': '▶',
+};
 
 function specText(spec: SpecStatusJson | undefined): string {
   if (spec === undefined) return '';
   const lines = [
     `${spec.spec}: ${printable(spec.title)}`,
     `state ${spec.state}${spec.tip === null ? ', never run' : ` · giro/${spec.spec} at ${spec.tip.slice(0, 7)}${spec.base === null ? '' : ` · base ${spec.base.slice(0, 7)}`}`}`,
-    spec.running === null ? 'nothing is running on it' : `running: process ${String(spec.running.pid)} on ${printable(spec.running.host)}`,
+    spec.running === null
+      ? 'nothing is running on it'
+      : `running: process ${String(spec.running.pid)} on ${printable(spec.running.host)}`,
     '',
     ...spec.issues.flatMap((issue) => issueLines(spec, issue)),
     '',
@@ -226,9 +266,11 @@ function specText(spec: SpecStatusJson | undefined): string {
 function issueLines(spec: SpecStatusJson, issue: IssueStatusJson): readonly string[] {
   const width = Math.max(...spec.issues.map((one) => one.id.length));
   const phase = issue.phase === undefined ? '' : ` (${issue.phase})`;
-  const attempts = issue.attempts === 0 ? '' : ` · ${String(issue.attempts)} ${issue.attempts === 1 ? 'attempt' : 'attempts'}`;
+  const attempts =
+    issue.attempts === 0 ? '' : ` · ${String(issue.attempts)} ${issue.attempts === 1 ? 'attempt' : 'attempts'}`;
   const root = spec.issues.find((one) => one.id === issue.waitsFor);
-  const waits = root === undefined ? '' : ` · waits for ${root.id}${root.state === 'needs-human' ? ', which needs a human' : ''}`;
+  const waits =
+    root === undefined ? '' : ` · waits for ${root.id}${root.state === 'needs-human' ? ', which needs a human' : ''}`;
   return [
     `${symbols[issue.state] ?? ' '} ${issue.id.padEnd(width)}  wave ${String(issue.wave)}  ${`${issue.state}${phase}`.padEnd(12)}${attempts}${waits}  ${printable(issue.title)}`,
     ...(issue.question === undefined ? [] : [`    asks: ${printable(issue.question)}`]),
@@ -239,7 +281,10 @@ function issueLines(spec: SpecStatusJson, issue: IssueStatusJson): readonly stri
 function nextLines(spec: SpecStatusJson): readonly string[] {
   if (spec.state === 'done') return [`take it: git merge giro/${spec.spec}`];
   const asking = spec.issues.filter((issue) => issue.state === 'needs-human').map((issue) => issue.id);
-  const why = asking.length === 0 ? [] : [`asks for you: ${asking.join(', ')} (details: giro status ${spec.spec}/${asking[0] ?? ''})`];
+  const why =
+    asking.length === 0
+      ? []
+      : [`asks for you: ${asking.join(', ')} (details: giro status ${spec.spec}/${asking[0] ?? ''})`];
   return spec.running === null ? [...why, `next: giro implement ${spec.spec}`] : why;
 }
 
@@ -250,9 +295,13 @@ async function issueText(git: OpenedGit, spec: SpecStatusJson, typed: string): P
     typed,
   );
   const issue = spec.issues.find((one) => one.id === id);
-  if (issue === undefined) return `the Spec ${spec.spec} has no Issue ${JSON.stringify(typed)}; known: ${spec.issues.map((one) => one.id).join(', ')}\n`;
+  if (issue === undefined)
+    return `the Spec ${spec.spec} has no Issue ${JSON.stringify(typed)}; known: ${spec.issues.map((one) => one.id).join(', ')}\n`;
   const path = `${specsFolder}/${spec.spec}/issues/${issue.id}.md`;
-  const commits = [issue.branch === undefined || issue.state === 'done' ? null : await git.readRef(`refs/heads/${issue.branch}`), spec.tip];
+  const commits = [
+    issue.branch === undefined || issue.state === 'done' ? null : await git.readRef(`refs/heads/${issue.branch}`),
+    spec.tip,
+  ];
   for (const commit of commits) {
     const entry = commit === null ? null : await git.readPath(commit, path);
     if (entry === null) continue;
@@ -263,4 +312,3 @@ async function issueText(git: OpenedGit, spec: SpecStatusJson, typed: string): P
   }
   return `${issueLines(spec, issue).join('\n')}\n`;
 }
-

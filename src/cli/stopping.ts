@@ -25,7 +25,10 @@ export interface Stopping {
 }
 
 /** Starts listening. `onFirst` says it to the person; `onSecond` gives the terminal back before the process dies. */
-export function listenForStop(ports: { readonly onFirst: (signal: StopSignal) => void; readonly onSecond: () => void }): Stopping {
+export function listenForStop(ports: {
+  readonly onFirst: (signal: StopSignal) => void;
+  readonly onSecond: () => void;
+}): Stopping {
   const controller = new AbortController();
   allowManyListeners(controller.signal);
   let by: StopSignal | null = null;

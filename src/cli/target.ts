@@ -15,7 +15,10 @@ export type Target =
  * Reads a target: `auth`, `docs/specs/auth`, `docs/specs/auth/SPEC.md`, `auth/03`, `auth/03-login`,
  * `docs/specs/auth/issues/03-login.md` or `docs/specs`. Paths may be relative to the current folder or absolute.
  */
-export function parseTarget(text: string, place: { readonly cwd: string; readonly top: string }): Result<Target, Failure> {
+export function parseTarget(
+  text: string,
+  place: { readonly cwd: string; readonly top: string },
+): Result<Target, Failure> {
   if (/\s/.test(text) || text.startsWith('goal:')) return later('a goal in words', text);
   if (text.startsWith('github:')) return later('a GitHub repository', text);
   const path = insideRepository(text, place);
@@ -26,8 +29,12 @@ export function parseTarget(text: string, place: { readonly cwd: string; readonl
   if (!spec.ok) return usage(spec.failure.message, spec.failure.hint);
   if (rest.length === 0 || (rest.length === 1 && rest[0] === 'SPEC.md')) return ok({ kind: 'spec', spec: spec.value });
   const name = (rest[0] === 'issues' ? rest.slice(1) : rest).join('/').replace(/\.md$/, '');
-  if (/^\d+$/.test(name) || parseIssueId(name) !== undefined) return ok({ kind: 'issue', spec: spec.value, issue: name });
-  return usage(`${JSON.stringify(text)} is neither a Spec nor an Issue`, 'examples: auth, docs/specs/auth, auth/03, auth/03-login');
+  if (/^\d+$/.test(name) || parseIssueId(name) !== undefined)
+    return ok({ kind: 'issue', spec: spec.value, issue: name });
+  return usage(
+    `${JSON.stringify(text)} is neither a Spec nor an Issue`,
+    'examples: auth, docs/specs/auth, auth/03, auth/03-login',
+  );
 }
 
 /** Finds the Issue that was typed among those of a Spec. */
@@ -44,7 +51,10 @@ function insideRepository(text: string, place: { readonly cwd: string; readonly 
 }
 
 function later(what: string, text: string): Result<Target, Failure> {
-  return usage(`${what} is not a target in this version: ${JSON.stringify(text)}`, 'name a Spec, such as: giro implement auth');
+  return usage(
+    `${what} is not a target in this version: ${JSON.stringify(text)}`,
+    'name a Spec, such as: giro implement auth',
+  );
 }
 
 function usage(message: string, hint?: string): Result<Target, Failure> {

@@ -79,7 +79,12 @@ export async function openWorkshop(ports: WorkshopPorts): Promise<Result<Worksho
   });
   const common = { git, policy: policy.worktree, slots, setup, notice };
   const worktrees = createWorktrees({ ...common, spec, root, clock });
-  const checkouts = createCheckouts({ ...common, root: join(root, 'gates'), baseSpecs: ports.baseSpecs, limit: policy.limits.gates });
+  const checkouts = createCheckouts({
+    ...common,
+    root: join(root, 'gates'),
+    baseSpecs: ports.baseSpecs,
+    limit: policy.limits.gates,
+  });
   const verifier = verifierOf(ports, checkouts.withCheckout);
   const definition = policy.drivers.byName.get(policy.roles.worker);
   if (definition === undefined) throw new Error(`no such driver: ${policy.roles.worker}`);
@@ -130,7 +135,10 @@ function slotEnvironment(slot: Slot): Environment {
 
 function repositoryId(commonDir: string): string {
   const name = basename(commonDir) === '.git' ? basename(dirname(commonDir)) : basename(commonDir);
-  const safe = name.toLowerCase().replace(/[^a-z0-9]+/g, '-').slice(0, 40);
+  const safe = name
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .slice(0, 40);
   return `${safe}-${createHash('sha256').update(commonDir).digest('hex').slice(0, 8)}`;
 }
 
@@ -138,5 +146,7 @@ function repositoryId(commonDir: string): string {
 function fingerprint(policy: WorktreePolicy, own: Readonly<Record<string, string | undefined>>): string {
   const { setup, inputs, copy, link } = policy;
   const tools = [process.version, process.platform, process.arch, own['PATH'] ?? ''];
-  return createHash('sha256').update(JSON.stringify([setup ?? '', inputs, copy, link, tools])).digest('hex');
+  return createHash('sha256')
+    .update(JSON.stringify([setup ?? '', inputs, copy, link, tools]))
+    .digest('hex');
 }

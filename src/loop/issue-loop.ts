@@ -232,7 +232,8 @@ async function takeBack(run: Run, worked: Extract<Worked, { kind: 'worked' }>): 
     ...taken.size,
     ...('reason' in result ? { reason: result.reason } : empty && !judged ? { reason: 'nothing was changed' } : {}),
   });
-  run.question = result.kind === 'finished' && result.envelope.status === 'blocked' ? (result.envelope.question ?? '') : undefined;
+  run.question =
+    result.kind === 'finished' && result.envelope.status === 'blocked' ? (result.envelope.question ?? '') : undefined;
   if (judged) {
     run.findings = taken.findings;
     return 'judge';
@@ -256,7 +257,9 @@ async function unjudged(
       return red(run, [{ message: result.reason, detail: tail }, ...ended.findings]);
     case 'finished': {
       const stray = ended.empty ? await ports.strayFiles() : [];
-      const nothing = ended.empty ? [{ message: 'nothing was changed: the files are those of the base', detail: tail }] : [];
+      const nothing = ended.empty
+        ? [{ message: 'nothing was changed: the files are those of the base', detail: tail }]
+        : [];
       const strayed = stray.map((file) => ({
         file,
         message: "changed in the user's checkout during the run, outside the worktree; giro does not touch it",
@@ -310,7 +313,13 @@ async function judge(run: Run): Promise<Step> {
   const passed = verdict.passed && run.findings.length === 0 && gates.length > 0;
   if (passed) {
     await record.recordVerdict({ verdict: 'pass', code, gates: notes, findings: [] });
-    ports.emit({ type: 'attempt.judged', issue: record.issue.id, attempt: record.attempt, verdict: 'pass', findings: [] });
+    ports.emit({
+      type: 'attempt.judged',
+      issue: record.issue.id,
+      attempt: record.attempt,
+      verdict: 'pass',
+      findings: [],
+    });
     return 'integrate';
   }
   const broken = run.findings.length === 0 && onlyBroken(verdict);
@@ -352,7 +361,11 @@ async function integrate(run: Run): Promise<Step> {
       run.question = undefined;
       // Nothing that a worker could repair: the merged tree was not judged at all.
       if (answer.broken) {
-        return escalate(run, { cause: 'cannot-run-here', why: 'a gate cannot run on the merged tree', findings: answer.findings });
+        return escalate(run, {
+          cause: 'cannot-run-here',
+          why: 'a gate cannot run on the merged tree',
+          findings: answer.findings,
+        });
       }
       return afterRed(run, answer.findings);
     default:
@@ -425,4 +438,3 @@ function lastFinding(record: IssueRecord): readonly Finding[] {
 function failureText(failure: { readonly kind: string; readonly message?: string }): string {
   return failure.message ?? failure.kind;
 }
-

@@ -131,4 +131,3 @@ export interface EnvironmentRequest {
   readonly folder: WorkFolder;
   readonly envelopeFile: string;
 }
-

@@ -48,8 +48,7 @@ export interface SpecFinish {
 
 /** The new tip, or why nothing can be written now. */
 export type SpecWritten =
-  | { readonly kind: 'recorded'; readonly tip: Oid }
-  | { readonly kind: 'held'; readonly message: string };
+  { readonly kind: 'recorded'; readonly tip: Oid } | { readonly kind: 'held'; readonly message: string };
 
 /** Runs a Spec to its end. */
 export async function runSpec(ports: SpecLoopPorts): Promise<SpecEnd> {
@@ -85,10 +84,18 @@ async function validate(ports: SpecLoopPorts): Promise<SpecEnd> {
   return finish(ports, { verdict, code });
 }
 
-async function finish(ports: SpecLoopPorts, judged: { readonly verdict: Verdict; readonly code: Oid }): Promise<SpecEnd> {
+async function finish(
+  ports: SpecLoopPorts,
+  judged: { readonly verdict: Verdict; readonly code: Oid },
+): Promise<SpecEnd> {
   const { verdict, code } = judged;
   const state = verdict.passed ? 'done' : 'needs-human';
-  const written = await ports.finish({ state, gates: gateNotes(verdict), code, validated: verdict.passed ? 'pass' : 'fail' });
+  const written = await ports.finish({
+    state,
+    gates: gateNotes(verdict),
+    code,
+    validated: verdict.passed ? 'pass' : 'fail',
+  });
   if (written.kind === 'held') return written;
   ports.emit({ type: 'spec.state', spec: ports.spec, state, tip: written.tip });
   return verdict.passed ? { kind: 'proof', tip: written.tip } : { kind: 'needs-human', validate: verdict.findings };

@@ -26,7 +26,10 @@ export type HistoryEntry =
       readonly blocked: boolean;
       readonly text: string;
     }
-  | { readonly kind: 'integration' | 'escalated' | 'answered' | 'integrated' | 'validated' | 'other'; readonly text: string };
+  | {
+      readonly kind: 'integration' | 'escalated' | 'answered' | 'integrated' | 'validated' | 'other';
+      readonly text: string;
+    };
 
 /** One gate of an entry. */
 export interface GateLine {
@@ -91,7 +94,8 @@ export function noProgress(entries: readonly HistoryEntry[], limit: number): str
 export function lastFindings(history: string): string {
   const entries = readHistory(history);
   const newest = entries.findLastIndex((entry) => entry.kind === 'attempt' && entry.verdict !== undefined);
-  const heard = newest < 0 ? [] : entries.slice(newest).filter((entry) => entry.kind !== 'attempt' || entry.verdict !== undefined);
+  const heard =
+    newest < 0 ? [] : entries.slice(newest).filter((entry) => entry.kind !== 'attempt' || entry.verdict !== undefined);
   return heard.map((entry) => entry.text.trimEnd()).join('\n\n');
 }
 
@@ -187,7 +191,12 @@ export function appendAnswer(history: string, entry: { readonly at: string; read
 /** Appends the Spec's own verdict. */
 export function appendValidation(
   history: string,
-  entry: { readonly at: string; readonly tip: Oid; readonly verdict: 'pass' | 'fail'; readonly gates: readonly GateLine[] },
+  entry: {
+    readonly at: string;
+    readonly tip: Oid;
+    readonly verdict: 'pass' | 'fail';
+    readonly gates: readonly GateLine[];
+  },
 ): string {
   return append(history, [
     `### Validated · ${seconds(entry.at)}`,
@@ -267,9 +276,15 @@ function gateLines(gate: GateLine): readonly string[] {
 }
 
 function findingLines(finding: Finding, bullet: string): readonly string[] {
-  const place = finding.file === undefined ? '' : `${finding.file}${finding.line === undefined ? '' : `:${String(finding.line)}`}: `;
+  const place =
+    finding.file === undefined
+      ? ''
+      : `${finding.file}${finding.line === undefined ? '' : `:${String(finding.line)}`}: `;
   const tail = (finding.detail ?? '').split('\n').filter((line) => line.trim() !== '');
-  return [`${bullet}${oneLine(place + finding.message)}`, ...tail.slice(-40).map((line) => `      ${printable(line.slice(0, 400))}`)];
+  return [
+    `${bullet}${oneLine(place + finding.message)}`,
+    ...tail.slice(-40).map((line) => `      ${printable(line.slice(0, 400))}`),
+  ];
 }
 
 function oneLine(text: string): string {

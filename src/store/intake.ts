@@ -76,7 +76,7 @@ export async function laterIntake(
 
 /** Finds the commit of the user that `giro/<spec>` was made from. */
 export async function findBase(git: Git, tip: Oid): Promise<Oid | null> {
-  for (let next: Oid | undefined = tip; next !== undefined; ) {
+  for (let next: Oid | undefined = tip; next !== undefined;) {
     const commit = await git.readCommit(next);
     const base = trailer(commit.message, 'Giro-Base');
     if (base !== undefined) return parseOid(base);
@@ -117,7 +117,10 @@ async function findEdits(
   }
   const lastRead = log.find((commit) => checkpointOf(commit.message) === 'as-read');
   const last = new Map(
-    (lastRead === undefined ? [] : await readSpecFiles(git, lastRead.commit, request.spec)).map((file) => [file.path, file.bytes]),
+    (lastRead === undefined ? [] : await readSpecFiles(git, lastRead.commit, request.spec)).map((file) => [
+      file.path,
+      file.bytes,
+    ]),
   );
   const changed = new Map<string, Edit>();
   for (const file of request.checkout) {
@@ -162,7 +165,9 @@ function answer(
   for (const [path, content] of files) {
     if (!isIssueFile(path) || stateOf(content) !== 'needs-human') continue;
     if (!request.answers && !edited.has(path)) continue;
-    const how = edited.has(path) ? 'the Issue was edited; the budget is given back' : 'run again; the budget is given back';
+    const how = edited.has(path)
+      ? 'the Issue was edited; the budget is given back'
+      : 'run again; the budget is given back';
     const text = content.toString();
     const history = appendAnswer(historyOf(text), { at: request.at, how });
     files.set(path, setState(replaceHistory(text, history), 'ready'));

@@ -24,7 +24,12 @@ export interface BranchFacts {
 /** Takes the Spec's folder in: what was read, exactly, and then the branch's own version of it. */
 export async function intakeCommit(
   facts: BranchFacts,
-  request: { readonly parent: Oid; readonly read: readonly SpecFile[]; readonly intake: Intake; readonly kind: 'snapshot' | 'import' },
+  request: {
+    readonly parent: Oid;
+    readonly read: readonly SpecFile[];
+    readonly intake: Intake;
+    readonly kind: 'snapshot' | 'import';
+  },
 ): Promise<Oid> {
   const { git, spec } = facts;
   const { parent, kind } = request;
@@ -37,7 +42,10 @@ export async function intakeCommit(
     message: message(facts, { checkpoint: 'as-read', subject: `${folder} as read from the checkout` }),
     at: facts.now(),
   });
-  const subject = kind === 'snapshot' ? `${spec}: snapshot of ${folder} on ${shortOid(parent)}` : `${spec}: ${importSubject(request.intake)}`;
+  const subject =
+    kind === 'snapshot'
+      ? `${spec}: snapshot of ${folder} on ${shortOid(parent)}`
+      : `${spec}: ${importSubject(request.intake)}`;
   return git.writeCommit({
     tree: await withFiles(git, emptied, request.intake.files),
     parents: [parent, asRead],
@@ -71,7 +79,10 @@ export async function landedCommit(
 }
 
 /** The docs-only commit that shows an escalated Issue where all stories can be read. */
-export async function escalationCommit(facts: BranchFacts, request: { readonly tip: Oid; readonly journal: Journal }): Promise<Oid> {
+export async function escalationCommit(
+  facts: BranchFacts,
+  request: { readonly tip: Oid; readonly journal: Journal },
+): Promise<Oid> {
   const { git } = facts;
   const { tip, journal } = request;
   const file = await journal.fileAt(tip, 'needs-human');

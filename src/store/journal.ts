@@ -168,7 +168,9 @@ export class Journal {
   }
 
   /** Records the next attempt (J1); gives the commit to work on and the files to show. */
-  async recordAttempt(driver: string): Promise<{ readonly attempt: number; readonly commit: Oid; readonly files: Oid; readonly base: Oid }> {
+  async recordAttempt(
+    driver: string,
+  ): Promise<{ readonly attempt: number; readonly commit: Oid; readonly files: Oid; readonly base: Oid }> {
     const { git, clock } = this.#ports;
     const attempt = this.attempt + 1;
     const onto = this.#onto;
@@ -190,7 +192,9 @@ export class Journal {
     });
     this.#standing = 'interrupted';
     const files =
-      onto?.kind === 'conflict' ? await joinTree(git, onto.code, await specsTree(git, commit)) : (await git.readCommit(commit)).tree;
+      onto?.kind === 'conflict'
+        ? await joinTree(git, onto.code, await specsTree(git, commit))
+        : (await git.readCommit(commit)).tree;
     return { attempt, commit, files, base };
   }
 
@@ -221,7 +225,12 @@ export class Journal {
   /** Takes a person's commits on the branch as the work of an attempt of its own. */
   async adoptWork(line: WorkLine): Promise<void> {
     const attempt = this.attempt + 1;
-    const opened = openAttempt(this.#history, { attempt, at: this.#ports.clock.iso(), driver: 'by hand', base: this.#base });
+    const opened = openAttempt(this.#history, {
+      attempt,
+      at: this.#ports.clock.iso(),
+      driver: 'by hand',
+      base: this.#base,
+    });
     this.#history = describeWork(opened, line);
     await this.#docs({
       checkpoint: 'judging',

@@ -58,7 +58,10 @@ export async function takeLock(request: {
 }
 
 /** Tells who runs a Spec now; `null` when nobody provably does. */
-export async function lockOwner(commonDir: string, spec: SpecSlug): Promise<{ readonly pid: number; readonly host: string } | null> {
+export async function lockOwner(
+  commonDir: string,
+  spec: SpecSlug,
+): Promise<{ readonly pid: number; readonly host: string } | null> {
   const present = await readIfExists(join(commonDir, 'giro', 'locks', `${spec}.json`));
   const owner = present === null ? null : parseLock(present);
   return owner !== null && isAlive(owner) === 'alive' ? { pid: owner.pid, host: owner.host } : null;

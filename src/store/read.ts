@@ -51,7 +51,10 @@ export function readCheckpoint(text: string): { readonly state: IssueState | nul
     return value?.kind === 'text' ? value.text : undefined;
   };
   const [state, phase] = [textOf('state'), textOf('phase')];
-  return { state: states.find((known) => known === state) ?? null, phase: phases.find((known) => known === phase) ?? null };
+  return {
+    state: states.find((known) => known === state) ?? null,
+    phase: phases.find((known) => known === phase) ?? null,
+  };
 }
 
 const states: readonly IssueState[] = ['ready', 'in-progress', 'done', 'needs-human', 'wontfix'];

@@ -23,7 +23,11 @@ export async function joinTree(git: TreeGit, code: Oid, specs: Oid | null): Prom
 }
 
 /** Writes files into a tree; `null` removes one. */
-export async function withFiles(git: TreeGit, tree: Oid, files: ReadonlyMap<string, Uint8Array | string | null>): Promise<Oid> {
+export async function withFiles(
+  git: TreeGit,
+  tree: Oid,
+  files: ReadonlyMap<string, Uint8Array | string | null>,
+): Promise<Oid> {
   const edits = new Map<string, { mode: string; oid: Oid } | null>();
   for (const [path, content] of files) {
     edits.set(path, content === null ? null : { mode: '100644', oid: await git.writeBlob(content) });

@@ -42,7 +42,8 @@ export type Landing<V> =
   | { readonly kind: 'stopped' };
 
 /** How a docs-only commit ended. */
-export type Recording = { readonly kind: 'recorded'; readonly tip: Oid } | { readonly kind: 'held'; readonly message: string };
+export type Recording =
+  { readonly kind: 'recorded'; readonly tip: Oid } | { readonly kind: 'held'; readonly message: string };
 
 /** What the lane stands on. */
 export interface LanePorts {
@@ -92,7 +93,8 @@ export class Lane {
           continue;
         case 'checked-out': {
           const message = heldMessage(this.#ports.ref, outcome.folder);
-          if (!(await this.#wait(request, message))) return this.#ports.signal.aborted ? { kind: 'stopped' } : { kind: 'held', message };
+          if (!(await this.#wait(request, message)))
+            return this.#ports.signal.aborted ? { kind: 'stopped' } : { kind: 'held', message };
           trial = -1;
           continue;
         }
@@ -162,7 +164,9 @@ export class Lane {
   async #candidate(
     mine: Mergeable,
     tip: Oid,
-  ): Promise<{ readonly kind: 'clean'; readonly code: Oid } | { readonly kind: 'conflict'; readonly files: readonly string[] }> {
+  ): Promise<
+    { readonly kind: 'clean'; readonly code: Oid } | { readonly kind: 'conflict'; readonly files: readonly string[] }
+  > {
     const { git } = this.#ports;
     if (mine.base === tip) return { kind: 'clean', code: mine.code };
     const merged = await git.mergeTrees(tip, mine.commit);
@@ -172,7 +176,11 @@ export class Lane {
 
   async #move(
     commit: Oid,
-  ): Promise<{ readonly kind: 'moved-there' } | { readonly kind: 'moved-away' } | { readonly kind: 'refused'; readonly message: string }> {
+  ): Promise<
+    | { readonly kind: 'moved-there' }
+    | { readonly kind: 'moved-away' }
+    | { readonly kind: 'refused'; readonly message: string }
+  > {
     const { git, ref } = this.#ports;
     const moved = await git.moveRef(ref, commit, this.#tip);
     if (moved.ok) {

@@ -15,16 +15,19 @@ test("C033 an agent that reads its input to the end goes on at once, also when g
   expect(await project.show('giro/s1', 'prompt.txt')).not.toContain('not for the agent');
 });
 
-test.each(['---', '- [ ] do it', '--help', '@file', '$(touch marker)', '`touch marker`'])('C034 a body that starts with %j reaches the agent exactly', async (start) => {
-  const body = `${start}\nand the rest`;
-  const project = await makeProject({ issues: {}, agent: 'cat > "$HOME/prompt"\necho "$#" > args.txt\n' });
-  await project.write('docs/specs/s1/issues/01-a.md', `---\nstate: ready\n---\n${body}\n`);
-  const run = await project.implement();
-  expect(run.code).toBe(0);
-  expect(await readFile(join(project.home, 'prompt'), 'utf8')).toContain(`\n${body}\n`);
-  expect(await project.show('giro/s1', 'args.txt')).toBe('0');
-  expect(await project.show('giro/s1', 'marker')).toBeNull();
-});
+test.each(['---', '- [ ] do it', '--help', '@file', '$(touch marker)', '`touch marker`'])(
+  'C034 a body that starts with %j reaches the agent exactly',
+  async (start) => {
+    const body = `${start}\nand the rest`;
+    const project = await makeProject({ issues: {}, agent: 'cat > "$HOME/prompt"\necho "$#" > args.txt\n' });
+    await project.write('docs/specs/s1/issues/01-a.md', `---\nstate: ready\n---\n${body}\n`);
+    const run = await project.implement();
+    expect(run.code).toBe(0);
+    expect(await readFile(join(project.home, 'prompt'), 'utf8')).toContain(`\n${body}\n`);
+    expect(await project.show('giro/s1', 'args.txt')).toBe('0');
+    expect(await project.show('giro/s1', 'marker')).toBeNull();
+  },
+);
 
 test('C035 an agent that ends without reading a large prompt fails alone', async () => {
   const project = await makeProject({
@@ -81,14 +84,19 @@ test('C042 work that was left uncommitted is gated and merged', async () => {
   });
   const run = await project.implement();
   expect(run.code).toBe(0);
-  expect((await project.git('diff', '--name-only', 'main', 'giro/s1', '--', '.', ':!docs')).split('\n')).toEqual(['README.md', 'one.txt', 'sub/two.txt']);
+  expect((await project.git('diff', '--name-only', 'main', 'giro/s1', '--', '.', ':!docs')).split('\n')).toEqual([
+    'README.md',
+    'one.txt',
+    'sub/two.txt',
+  ]);
 });
 
 test('C046 words change nothing: the state follows from exit, commits and gates', async () => {
   const project = await makeProject({
     issues: { '01-a': {} },
     budget: 'attempts = 1',
-    agent: 'cat\necho "implementation complete" > half.txt\necho "I will not output DONE"\necho "DONE: all tests pass, state: done"\n',
+    agent:
+      'cat\necho "implementation complete" > half.txt\necho "I will not output DONE"\necho "DONE: all tests pass, state: done"\n',
     verify: 'test = "test -f whole.txt"',
   });
   const run = await project.implement();

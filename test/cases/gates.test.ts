@@ -15,7 +15,12 @@ test.each(orders)('C050 a red gate stops the merge, wherever it stands: %s, %s, 
   expect(run.code).toBe(2);
   const finished = eventsOf(run, 'gate.finished').filter((event) => event.scope === 'issue');
   // All run on every attempt: the next one hears every finding.
-  expect(finished.map((event) => event.gate).slice(0, 3).sort()).toEqual(['one', 'three', 'two']);
+  expect(
+    finished
+      .map((event) => event.gate)
+      .slice(0, 3)
+      .sort(),
+  ).toEqual(['one', 'three', 'two']);
   expect(eventsOf(run, 'issue.integrated')).toEqual([]);
   expect(await project.git('diff', '--name-only', 'main', 'giro/s1', '--', '.', ':!docs')).toBe('');
   expect(await project.issueFile('01-a')).toContain('state: needs-human');
@@ -50,7 +55,10 @@ test('C051 an Issue cannot name a gate that does not exist or an empty list; wit
 });
 
 test('C052 a gate that rewrites tracked files makes the Issue dirty, never merged unchecked', async () => {
-  const project = await makeProject({ issues: { '01-a': {} }, verify: 'format = "echo formatted > README.md"\ntest = "! grep -q formatted README.md"' });
+  const project = await makeProject({
+    issues: { '01-a': {} },
+    verify: 'format = "echo formatted > README.md"\ntest = "! grep -q formatted README.md"',
+  });
   const run = await project.implement();
   expect(run.code).toBe(2);
   expect(await project.issueFile('01-a')).toMatch(/gate format: fail[^\n]*\n[\s\S]*README\.md/);
@@ -80,7 +88,11 @@ test.each([
   ['false; true', 'pass'],
   ['false || echo failed', 'pass'],
 ])('C054 the gate %j is a %s', async (command, verdict) => {
-  const project = await makeProject({ issues: { '01-a': {} }, budget: 'attempts = 1', verify: `test = ${JSON.stringify(command)}` });
+  const project = await makeProject({
+    issues: { '01-a': {} },
+    budget: 'attempts = 1',
+    verify: `test = ${JSON.stringify(command)}`,
+  });
   const run = await project.implement();
   expect(eventsOf(run, 'gate.finished')[0]?.verdict).toBe(verdict);
   expect(run.code).toBe(verdict === 'pass' ? 0 : 2);
@@ -93,7 +105,11 @@ test('C055 a gate gets no terminal, closed input and CI', async () => {
 });
 
 test('C055 a gate that never ends is timed out, and said so', async () => {
-  const project = await makeProject({ issues: { '01-a': {} }, budget: 'attempts = 1', verify: '[verify.test]\nrun = "sleep 600"\ntimeout = "1s"' });
+  const project = await makeProject({
+    issues: { '01-a': {} },
+    budget: 'attempts = 1',
+    verify: '[verify.test]\nrun = "sleep 600"\ntimeout = "1s"',
+  });
   const run = await project.implement();
   expect(run.code).toBe(2);
   expect(eventsOf(run, 'gate.finished')[0]?.ended?.kind).toBe('timed-out');

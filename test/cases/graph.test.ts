@@ -2,7 +2,9 @@ import { expect, test } from 'vitest';
 import { eventsOf, makeProject } from '../rig/giro.js';
 
 test('C009 a dependency on an id that does not exist is refused before anything starts, with close matches', async () => {
-  const project = await makeProject({ issues: { '01-a': {}, '02-api': {}, '03-ui': { frontmatter: 'depends-on: [02-apii]' } } });
+  const project = await makeProject({
+    issues: { '01-a': {}, '02-api': {}, '03-ui': { frontmatter: 'depends-on: [02-apii]' } },
+  });
   const run = await project.implement();
   expect(run.code).toBe(1);
   expect(run.stderr).toContain('docs/specs/s1/issues/03-ui.md:3:14');
@@ -27,18 +29,22 @@ test('C010 a cycle is refused as a path, and an unrelated Issue is not started',
   expect(run.stdout).toBe('');
 });
 
-test.each(['01-a', '01-A', '01-a.md', './01-a', '1'])('C011 an Issue that depends on itself as %s is refused', async (spelling) => {
-  const project = await makeProject({ issues: { '01-a': { frontmatter: `depends-on: ["${spelling}"]` } } });
-  const run = await project.implement();
-  expect(run.code).toBe(1);
-  expect(run.stderr).toContain('docs/specs/s1/issues/01-a.md');
-  expect(run.stderr).toMatch(/depends on itself|does not exist|no such Issue|unknown/i);
-});
+test.each(['01-a', '01-A', '01-a.md', './01-a', '1'])(
+  'C011 an Issue that depends on itself as %s is refused',
+  async (spelling) => {
+    const project = await makeProject({ issues: { '01-a': { frontmatter: `depends-on: ["${spelling}"]` } } });
+    const run = await project.implement();
+    expect(run.code).toBe(1);
+    expect(run.stderr).toContain('docs/specs/s1/issues/01-a.md');
+    expect(run.stderr).toMatch(/depends on itself|does not exist|no such Issue|unknown/i);
+  },
+);
 
 test('C012 a dependent starts on a base that has its dependency', async () => {
   const project = await makeProject({
     issues: { '01-a': {}, '02-b': { frontmatter: 'depends-on: [01]' } },
-    agent: 'if [ "$GIRO_ISSUE" = 02-b ]; then test -f lib/a.ts || exit 9; fi\nmkdir -p lib\necho x > "lib/${GIRO_ISSUE#*-}.ts"\n',
+    agent:
+      'if [ "$GIRO_ISSUE" = 02-b ]; then test -f lib/a.ts || exit 9; fi\nmkdir -p lib\necho x > "lib/${GIRO_ISSUE#*-}.ts"\n',
   });
   await project.git('branch', 'giro-issue/s1/02-b');
   const run = await project.implement();

@@ -32,14 +32,21 @@ test('C058 a conflict leaves nothing behind, and the innocent land', async () =>
   expect(await project.git('grep', '-l', '<<<<<<<', 'giro/s1').catch(() => 'none')).toBe('none');
 });
 
-test.each(['pre-merge-commit', 'commit-msg', 'reference-transaction'])('C059 a hook %s that refuses is not run, and nothing is lost', async (hook) => {
-  const project = await makeProject({ issues: { '01-a': {}, '02-b': {} } });
-  await mkdir(join(project.path, '.git/hooks'), { recursive: true });
-  await writeFile(join(project.path, '.git/hooks', hook), '#!/bin/sh\ntouch "$(dirname "$0")/../../hook-ran"\nexit 1\n', { mode: 0o755 });
-  const run = await unchangedBy(project, () => project.giro(['implement', 's1']));
-  expect(run.code).toBe(0);
-  expect(run.stdout).toMatch(/hooks? .*(not run|never run|runs none)/i);
-});
+test.each(['pre-merge-commit', 'commit-msg', 'reference-transaction'])(
+  'C059 a hook %s that refuses is not run, and nothing is lost',
+  async (hook) => {
+    const project = await makeProject({ issues: { '01-a': {}, '02-b': {} } });
+    await mkdir(join(project.path, '.git/hooks'), { recursive: true });
+    await writeFile(
+      join(project.path, '.git/hooks', hook),
+      '#!/bin/sh\ntouch "$(dirname "$0")/../../hook-ran"\nexit 1\n',
+      { mode: 0o755 },
+    );
+    const run = await unchangedBy(project, () => project.giro(['implement', 's1']));
+    expect(run.code).toBe(0);
+    expect(run.stdout).toMatch(/hooks? .*(not run|never run|runs none)/i);
+  },
+);
 
 test('C060 two branches that are green alone and red together: the second is sent back with the error', async () => {
   const project = await makeProject({
@@ -68,7 +75,8 @@ test('C060 two branches that are green alone and red together: the second is sen
 test('C060 unsolved, it ends with exit 2 and the tip of the first', async () => {
   const project = await makeProject({
     issues: { '01-a': {}, '02-b': {} },
-    agent: 'if [ "$GIRO_ISSUE" = 02-b ]; then while [ ! -f "$HOME/go" ]; do sleep 0.05; done; fi\necho "$GIRO_ATTEMPT" > "$GIRO_ISSUE.txt"\n',
+    agent:
+      'if [ "$GIRO_ISSUE" = 02-b ]; then while [ ! -f "$HOME/go" ]; do sleep 0.05; done; fi\necho "$GIRO_ATTEMPT" > "$GIRO_ISSUE.txt"\n',
     verify: 'test = "! test -f 01-a.txt || ! test -f 02-b.txt"',
   });
   const started = project.start(['implement', 's1', '--json', '-c', '2']);
@@ -83,7 +91,8 @@ test('C062 two Issues that finish at the same moment land one at a time, each ve
   for (let round = 0; round < scaled(2, 10); round += 1) {
     const project = await makeProject({
       issues: { '01-a': {}, '02-b': {} },
-      agent: 'touch "$HOME/at-$GIRO_ISSUE"\nwhile [ ! -f "$HOME/at-01-a" ] || [ ! -f "$HOME/at-02-b" ]; do sleep 0.02; done\necho x > "$GIRO_ISSUE.txt"\n',
+      agent:
+        'touch "$HOME/at-$GIRO_ISSUE"\nwhile [ ! -f "$HOME/at-01-a" ] || [ ! -f "$HOME/at-02-b" ]; do sleep 0.02; done\necho x > "$GIRO_ISSUE.txt"\n',
       verify: `[verify.merged]\nrun = ${JSON.stringify(`sleep ${scaled('0.3', '3')}; git ls-tree -r HEAD -- . | grep -v docs/specs | git hash-object --stdin >> "$HOME/verified"; date +%s%N >> "$HOME/times"`)}\non = ["integration"]\n[verify.test]\nrun = "true"`,
     });
     const run = await project.implement('-c', '2');
@@ -93,16 +102,23 @@ test('C062 two Issues that finish at the same moment land one at a time, each ve
     expect(landed).toHaveLength(2);
     // The second was tried on the first's landed commit, or tried again there; what landed is what was verified.
     for (const event of landed) {
-      const codeTree = (await project.git('log', '-1', '--format=%(trailers:key=Giro-Code-Tree,valueonly)', event.commit)).trim();
+      const codeTree = (
+        await project.git('log', '-1', '--format=%(trailers:key=Giro-Code-Tree,valueonly)', event.commit)
+      ).trim();
       expect(verified.some((candidate) => candidate.issue === event.issue && candidate.tree === codeTree)).toBe(true);
     }
-    const order = run.events.filter((event) => event.type === 'candidate.made' || event.type === 'issue.integrated').map((event) => event.type);
+    const order = run.events
+      .filter((event) => event.type === 'candidate.made' || event.type === 'issue.integrated')
+      .map((event) => event.type);
     expect(order).toEqual(['candidate.made', 'issue.integrated', 'candidate.made', 'issue.integrated']);
   }
 });
 
 test('C064 while the target ref is locked nothing is merged and nothing is deleted', async () => {
-  const project = await makeProject({ issues: { '01-a': {} }, agent: 'while [ ! -f "$HOME/go" ]; do sleep 0.05; done\necho x > a.txt\n' });
+  const project = await makeProject({
+    issues: { '01-a': {} },
+    agent: 'while [ ! -f "$HOME/go" ]; do sleep 0.05; done\necho x > a.txt\n',
+  });
   const started = project.start(['implement', 's1', '--json']);
   const attempt = await started.event('attempt.started');
   await writeFile(join(project.path, '.git/refs/heads/giro/s1.lock'), '');
@@ -129,7 +145,12 @@ test('C065 conflicts of every kind are conflicts with the right path', async () 
   await writeFile(join(project.home, 'go'), '');
   const run = await started.ended;
   expect(run.code).toBe(2);
-  expect([...(eventsOf(run, 'candidate.conflicted')[0]?.files ?? [])].sort()).toEqual(['binary.bin', 'both/add.txt', 'gone.txt', 'name ä.txt']);
+  expect([...(eventsOf(run, 'candidate.conflicted')[0]?.files ?? [])].sort()).toEqual([
+    'binary.bin',
+    'both/add.txt',
+    'gone.txt',
+    'name ä.txt',
+  ]);
 });
 
 test('C068 merged, different and existing are decided by exit codes', async () => {

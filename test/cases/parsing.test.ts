@@ -30,20 +30,33 @@ test('C001 what was done to a parsed Issue does not show in the next parse of th
   }
 });
 
-test.each(['---js', '---javascript', '--- js', '---JS'])('C002 frontmatter that starts with %s runs nothing and is refused', async (fence) => {
-  const project = await makeProject({ issues: {} });
-  const marker = join(project.folder, 'marker');
-  await project.write('docs/specs/s1/issues/01-a.md', `${fence}\n{ x: require("fs").writeFileSync(${JSON.stringify(marker)}, "") }\n---\n# One\n\nDo it.\n`);
-  for (const args of [['status'], ['status', 's1'], ['implement', 's1', '--dry-run'], ['implement', 's1', '--json']]) {
-    const run = await project.giro(args);
-    expect(run.code).toBe(1);
-    expect(run.stderr).toContain('only YAML frontmatter is supported');
-  }
-  await expect(access(marker)).rejects.toThrow();
-});
+test.each(['---js', '---javascript', '--- js', '---JS'])(
+  'C002 frontmatter that starts with %s runs nothing and is refused',
+  async (fence) => {
+    const project = await makeProject({ issues: {} });
+    const marker = join(project.folder, 'marker');
+    await project.write(
+      'docs/specs/s1/issues/01-a.md',
+      `${fence}\n{ x: require("fs").writeFileSync(${JSON.stringify(marker)}, "") }\n---\n# One\n\nDo it.\n`,
+    );
+    for (const args of [
+      ['status'],
+      ['status', 's1'],
+      ['implement', 's1', '--dry-run'],
+      ['implement', 's1', '--json'],
+    ]) {
+      const run = await project.giro(args);
+      expect(run.code).toBe(1);
+      expect(run.stderr).toContain('only YAML frontmatter is supported');
+    }
+    await expect(access(marker)).rejects.toThrow();
+  },
+);
 
 test('C003 ids mean what the author typed', () => {
-  const issues = Object.fromEntries(Array.from({ length: 10 }, (_, index) => [`issues/${String(index + 1).padStart(2, '0')}-x.md`, text]));
+  const issues = Object.fromEntries(
+    Array.from({ length: 10 }, (_, index) => [`issues/${String(index + 1).padStart(2, '0')}-x.md`, text]),
+  );
   const parsed = read({
     ...issues,
     'issues/09-x.md': text.replace('depends-on: []', 'depends-on: [01, 08, 010]'),
@@ -65,7 +78,11 @@ test('C004 whatever stands before the first fence, an Issue never loses its depe
     expect(parsed.ok && parsed.value.spec.issues[1]?.dependsOn, name).toEqual(['01-a']);
   }
   const project = await makeProject({ issues: { '01-a': {} } });
-  for (const content of [`\n${depending}`, depending.replaceAll('---', '----'), '---\nstate: ready\ndepends-on: [01]\n---']) {
+  for (const content of [
+    `\n${depending}`,
+    depending.replaceAll('---', '----'),
+    '---\nstate: ready\ndepends-on: [01]\n---',
+  ]) {
     await project.write('docs/specs/s1/issues/02-b.md', content);
     const run = await project.implement();
     expect(run.code).toBe(1);
@@ -79,7 +96,9 @@ test.each([
   ['[{id: 01}]', 'id'],
   ['[[01]]', '01'],
 ])('C005 depends-on: %s is refused with its place, and the file stays as it is', async (value, entry) => {
-  const project = await makeProject({ issues: { '01-a': {}, '02-b': {}, '03-c': { frontmatter: `depends-on: ${value}` } } });
+  const project = await makeProject({
+    issues: { '01-a': {}, '02-b': {}, '03-c': { frontmatter: `depends-on: ${value}` } },
+  });
   const before = await readFile(join(project.path, 'docs/specs/s1/issues/03-c.md'), 'utf8');
   const run = await project.implement();
   expect(run.code).toBe(1);
@@ -92,7 +111,11 @@ test.each([
 
 test('C005 nothing, one number and one id are documented shapes of depends-on', () => {
   const shape = (value: string): string => text.replace('depends-on: []', `depends-on:${value}`);
-  const parsed = read({ 'issues/01-a.md': shape(''), 'issues/02-b.md': shape(' 1'), 'issues/03-c.md': shape(' "02-b"') });
+  const parsed = read({
+    'issues/01-a.md': shape(''),
+    'issues/02-b.md': shape(' 1'),
+    'issues/03-c.md': shape(' "02-b"'),
+  });
   expect(parsed.ok && parsed.value.spec.issues.map((issue) => issue.dependsOn)).toEqual([[], ['01-a'], ['02-b']]);
 });
 
@@ -114,14 +137,24 @@ test('C006 a file without a header is refused, not half-parsed', async () => {
 
 test('C007 only Issue files are Issues, and what was ignored is said', async () => {
   const project = await makeProject({ issues: { '01-a': {} } });
-  for (const name of ['issues/README.md', 'issues/_template.md', 'issues/01-a.md~', 'issues/.#01-a.md', 'issues/notes/draft.md', 'README.md']) {
+  for (const name of [
+    'issues/README.md',
+    'issues/_template.md',
+    'issues/01-a.md~',
+    'issues/.#01-a.md',
+    'issues/notes/draft.md',
+    'README.md',
+  ]) {
     await project.write(`docs/specs/s1/${name}`, '# Not an Issue\n');
   }
   const run = await project.implement();
   expect(run.code).toBe(0);
   expect(eventsOf(run, 'attempt.started').map((event) => event.issue)).toEqual(['01-a']);
-  const notices = eventsOf(run, 'run.notice').map((event) => event.message).join('\n');
-  for (const name of ['issues/README.md', '_template.md', '01-a.md~', '.#01-a.md', 'notes/draft.md']) expect(notices).toContain(name);
+  const notices = eventsOf(run, 'run.notice')
+    .map((event) => event.message)
+    .join('\n');
+  for (const name of ['issues/README.md', '_template.md', '01-a.md~', '.#01-a.md', 'notes/draft.md'])
+    expect(notices).toContain(name);
 });
 
 test("C008 the person's file is untouched; on the branch only giro's own keys and History differ", async () => {
@@ -132,7 +165,9 @@ test("C008 the person's file is untouched; on the branch only giro's own keys an
   const run = await project.implement();
   expect(run.code).toBe(0);
   expect(await readFile(join(project.path, 'docs/specs/s1/issues/11-z.md'), 'utf8')).toBe(before);
-  const after = await readFile(join(project.path, '.git/HEAD'), 'utf8').then(() => project.git('cat-file', 'blob', 'giro/s1:docs/specs/s1/issues/11-z.md'));
+  const after = await readFile(join(project.path, '.git/HEAD'), 'utf8').then(() =>
+    project.git('cat-file', 'blob', 'giro/s1:docs/specs/s1/issues/11-z.md'),
+  );
   const [head = ''] = after.split('## History');
   expect(head.trimEnd()).toBe(before.replace('state: ready', 'state: done').trimEnd());
   expect(after.replaceAll('\r\n', '')).not.toContain('\n');

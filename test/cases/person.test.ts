@@ -32,15 +32,30 @@ test("C076 the person's checkout, index and stash are the same after proof, afte
     return attempt;
   });
   await project.git('update-ref', 'refs/keep/one', 'HEAD');
-  await import('node:fs/promises').then((fs) => Promise.all([fs.rm(join(project.home, 'red')), fs.rm(join(project.home, 'stay'))]));
+  await import('node:fs/promises').then((fs) =>
+    Promise.all([fs.rm(join(project.home, 'red')), fs.rm(join(project.home, 'stay'))]),
+  );
   expect((await unchangedBy(project, () => project.implement())).code).toBe(0);
 });
 
 test('C078 variables of an outer git are not heard, by giro or by its children', async () => {
-  const project = await makeProject({ issues: { '01-a': {} }, agent: 'env | grep "^GIT_" > git.txt || true\necho x >> git.txt\n', verify: 'test = "! env | grep -q ^GIT_"' });
+  const project = await makeProject({
+    issues: { '01-a': {} },
+    agent: 'env | grep "^GIT_" > git.txt || true\necho x >> git.txt\n',
+    verify: 'test = "! env | grep -q ^GIT_"',
+  });
   const outer = join(project.path, '.git');
   const run = await unchangedBy(project, () =>
-    project.giro(['implement', 's1', '--json'], { env: { GIT_DIR: outer, GIT_INDEX_FILE: join(outer, 'index'), GIT_WORK_TREE: project.path, GIT_CONFIG_COUNT: '1', GIT_CONFIG_KEY_0: 'core.bare', GIT_CONFIG_VALUE_0: 'true' } }),
+    project.giro(['implement', 's1', '--json'], {
+      env: {
+        GIT_DIR: outer,
+        GIT_INDEX_FILE: join(outer, 'index'),
+        GIT_WORK_TREE: project.path,
+        GIT_CONFIG_COUNT: '1',
+        GIT_CONFIG_KEY_0: 'core.bare',
+        GIT_CONFIG_VALUE_0: 'true',
+      },
+    }),
   );
   expect(run.code).toBe(0);
   expect(await project.show('giro/s1', 'git.txt')).toBe('x');
@@ -65,7 +80,16 @@ test('C079 editor, pager and ssh settings change nothing', async () => {
   await project.git('config', 'core.hooksPath', '/nowhere');
   const run = await unchangedBy(project, () =>
     project.giro(['implement', 's1', '--json'], {
-      env: { EDITOR: 'vim', VISUAL: 'vim', PAGER: 'less', GIT_EDITOR: 'vim', GIT_PAGER: 'less', GIT_SSH_COMMAND: 'ssh -v', GIT_ASKPASS: 'x', SSH_ASKPASS: 'x' },
+      env: {
+        EDITOR: 'vim',
+        VISUAL: 'vim',
+        PAGER: 'less',
+        GIT_EDITOR: 'vim',
+        GIT_PAGER: 'less',
+        GIT_SSH_COMMAND: 'ssh -v',
+        GIT_ASKPASS: 'x',
+        SSH_ASKPASS: 'x',
+      },
     }),
   );
   expect(run.stderr).toBe('');

@@ -3,15 +3,18 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { eventsOf, makeProject } from '../rig/giro.js';
 
-test.each(['0', '-1', 'abc', '1.5', '', 'Infinity', '1e9', ' 2'])('C015 --concurrency %j is one usage line before git is touched', async (value) => {
-  const project = await makeProject({ issues: { '01-a': {} } });
-  const run = await project.giro(['implement', 's1', `--concurrency=${value}`]);
-  expect(run.code).toBe(1);
-  expect(run.stderr.trim().split('\n')).toHaveLength(1);
-  expect(run.stderr).toContain('--concurrency');
-  expect(run.stdout).toBe('');
-  expect(await project.git('for-each-ref', 'refs/heads/giro/')).toBe('');
-});
+test.each(['0', '-1', 'abc', '1.5', '', 'Infinity', '1e9', ' 2'])(
+  'C015 --concurrency %j is one usage line before git is touched',
+  async (value) => {
+    const project = await makeProject({ issues: { '01-a': {} } });
+    const run = await project.giro(['implement', 's1', `--concurrency=${value}`]);
+    expect(run.code).toBe(1);
+    expect(run.stderr.trim().split('\n')).toHaveLength(1);
+    expect(run.stderr).toContain('--concurrency');
+    expect(run.stdout).toBe('');
+    expect(await project.git('for-each-ref', 'refs/heads/giro/')).toBe('');
+  },
+);
 
 test('C015 --concurrency without a value is one usage line', async () => {
   const project = await makeProject({ issues: { '01-a': {} } });
@@ -28,12 +31,18 @@ test('C016 an agent that cannot be started is recorded as such; the others finis
     agent: 'echo x > "$GIRO_ISSUE.txt"\n',
     toml: '',
   });
-  await project.write('agent.sh', `#!/bin/sh\necho x > "$GIRO_ISSUE.txt"\nif [ "$GIRO_ISSUE" = 01-a ]; then mv "${project.path}/agent.sh" "${project.path}/agent.off"; fi\n`, 0o755);
+  await project.write(
+    'agent.sh',
+    `#!/bin/sh\necho x > "$GIRO_ISSUE.txt"\nif [ "$GIRO_ISSUE" = 01-a ]; then mv "${project.path}/agent.sh" "${project.path}/agent.off"; fi\n`,
+    0o755,
+  );
   const process = project.start(['implement', 's1', '--json', '-c', '1']);
   await process.event('issue.escalated', (event) => event.issue === '02-b');
   const run = await process.ended;
   expect(run.code).toBe(2);
-  expect(eventsOf(run, 'issue.escalated').find((event) => event.issue === '02-b')).toMatchObject({ cause: 'operation-failures' });
+  expect(eventsOf(run, 'issue.escalated').find((event) => event.issue === '02-b')).toMatchObject({
+    cause: 'operation-failures',
+  });
   expect(eventsOf(run, 'issue.integrated').map((event) => event.issue)).toContain('01-a');
   expect(run.stderr).toBe('');
   expect(await project.issueFile('02-b')).toMatch(/agent\.sh.*(not found|does not exist|no such)/i);
@@ -75,7 +84,9 @@ test('C018 the next attempt hears what failed, and the attempts are capped', asy
   });
   const run = await project.implement();
   expect(run.code).toBe(2);
-  const [first, second] = await Promise.all(['prompt-1', 'prompt-2'].map((name) => readFile(join(project.home, name), 'utf8')));
+  const [first, second] = await Promise.all(
+    ['prompt-1', 'prompt-2'].map((name) => readFile(join(project.home, name), 'utf8')),
+  );
   expect(first).not.toContain('not accepted');
   expect(second).toContain('E-4711');
   expect(second).toContain('gate always-red');

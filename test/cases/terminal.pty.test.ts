@@ -15,7 +15,15 @@ afterEach(async () => {
 const issues = { '01-first': {}, '02-second': {}, '03-third': { frontmatter: 'depends-on: [01, 02]' } };
 const patient = 'echo "says $GIRO_ISSUE"\nwhile [ ! -f "$HOME/go" ]; do sleep 0.05; done\necho x > "$GIRO_ISSUE.txt"\n';
 
-async function onTerminal(project: Project, more: { readonly env?: Readonly<Record<string, string>>; readonly args?: readonly string[]; readonly columns?: number; readonly rows?: number } = {}): Promise<Terminal> {
+async function onTerminal(
+  project: Project,
+  more: {
+    readonly env?: Readonly<Record<string, string>>;
+    readonly args?: readonly string[];
+    readonly columns?: number;
+    readonly rows?: number;
+  } = {},
+): Promise<Terminal> {
   terminal = await startTerminal({
     argv: [process.execPath, program, 'implement', 's1', ...(more.args ?? [])],
     cwd: project.path,
@@ -74,8 +82,15 @@ test('C085 Ctrl+C once stops in order: visible, saved, terminal and exit as they
 });
 
 test('C085 Ctrl+C twice ends at once, also an agent that ignores signals', async () => {
-  const project = await makeProject({ issues: { '01-first': {} }, agent: `trap "" TERM INT\necho $$ > "$HOME/pid"\n${patient}`, toml: '' });
-  await project.write('giro.toml', (await readFile(join(project.path, 'giro.toml'), 'utf8')).replace('grace = "1s"', 'grace = "60s"'));
+  const project = await makeProject({
+    issues: { '01-first': {} },
+    agent: `trap "" TERM INT\necho $$ > "$HOME/pid"\n${patient}`,
+    toml: '',
+  });
+  await project.write(
+    'giro.toml',
+    (await readFile(join(project.path, 'giro.toml'), 'utf8')).replace('grace = "1s"', 'grace = "60s"'),
+  );
   const board = await onTerminal(project);
   await board.waitFor(/says 01-first/);
   await board.keys('C-c');
@@ -84,7 +99,9 @@ test('C085 Ctrl+C twice ends at once, also an agent that ignores signals', async
   expect(await board.exitCode()).toBe(130);
   await expectGivenBack(board);
   const pid = (await readFile(join(project.home, 'pid'), 'utf8')).trim();
-  await expect(readFile(`/proc/${pid}/cmdline`, 'utf8').then((text) => text.includes('agent.sh'))).resolves.toBe(false).catch(() => undefined);
+  await expect(readFile(`/proc/${pid}/cmdline`, 'utf8').then((text) => text.includes('agent.sh')))
+    .resolves.toBe(false)
+    .catch(() => undefined);
 });
 
 test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('C085 %s gives the terminal back', async (signal) => {
@@ -102,7 +119,11 @@ test('the results are the same on the board, in lines and as NDJSON', async () =
     const project = await makeProject({ issues });
     const board = await onTerminal(project, { args });
     expect(await board.exitCode()).toBe(0);
-    trees.push(await project.git('log', '--first-parent', '--format=%s', 'giro/s1', '--', '.', ':!nothing').then((log) => log.split('\n').sort().join('\n')));
+    trees.push(
+      await project
+        .git('log', '--first-parent', '--format=%s', 'giro/s1', '--', '.', ':!nothing')
+        .then((log) => log.split('\n').sort().join('\n')),
+    );
     await board.kill();
   }
   expect(new Set(trees.map((log) => log.replaceAll(/on [0-9a-f]{7}/g, ''))).size).toBe(1);

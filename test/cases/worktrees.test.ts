@@ -10,16 +10,19 @@ test("C019 giro's own branches do not block each other", async () => {
   expect(refs.split('\n')).toEqual(['refs/heads/giro-issue/s1/01-a', 'refs/heads/giro/s1', 'refs/heads/main']);
 });
 
-test.each(['giro', 'giro/s1/old', 'giro-issue'])('C019 a branch %s of the person is named with the fix, and nothing is half-made', async (branch) => {
-  const project = await makeProject({ issues: { '01-a': {} } });
-  await project.git('branch', branch);
-  const refs = await project.git('for-each-ref');
-  const run = await project.implement();
-  expect(run.code).toBe(1);
-  expect(run.stderr).toContain(`the branch ${branch} is in the way`);
-  expect(run.stderr).toContain(`git branch -m ${branch}`);
-  expect(await project.git('for-each-ref')).toBe(refs);
-});
+test.each(['giro', 'giro/s1/old', 'giro-issue'])(
+  'C019 a branch %s of the person is named with the fix, and nothing is half-made',
+  async (branch) => {
+    const project = await makeProject({ issues: { '01-a': {} } });
+    await project.git('branch', branch);
+    const refs = await project.git('for-each-ref');
+    const run = await project.implement();
+    expect(run.code).toBe(1);
+    expect(run.stderr).toContain(`the branch ${branch} is in the way`);
+    expect(run.stderr).toContain(`git branch -m ${branch}`);
+    expect(await project.git('for-each-ref')).toBe(refs);
+  },
+);
 
 test.each([true, false])('C020 twelve worktrees at once, base with an upstream: %s', async (upstream) => {
   const issues = Object.fromEntries(Array.from({ length: 12 }, (_, index) => [`${String(index + 1)}-work`, {}]));
@@ -41,7 +44,10 @@ test.each([true, false])('C020 twelve worktrees at once, base with an upstream: 
 test('C021 a plain folder where a worktree would go survives, and giro works beside it', async () => {
   const project = await makeProject({ issues: { '01-a': {} } });
   const root = join(project.folder, 'worktrees');
-  await project.write('giro.toml', `${await readFile(join(project.path, 'giro.toml'), 'utf8')}\n[worktree]\nroot = "${root}"\n`);
+  await project.write(
+    'giro.toml',
+    `${await readFile(join(project.path, 'giro.toml'), 'utf8')}\n[worktree]\nroot = "${root}"\n`,
+  );
   const probe = await project.implement('--dry-run');
   expect(probe.code).toBe(0);
   const spec = join(root, await repositoryFolder(project, root), 's1');
@@ -73,7 +79,8 @@ test("C021 an Issue's worktree that was deleted by hand is made again with its c
 test('C022 a stopped Issue without work goes on from the tip of now, not from an old one', async () => {
   const project = await makeProject({
     issues: { '01-a': {}, '02-b': {} },
-    agent: 'if [ "$GIRO_ISSUE" = 02-b ] && [ ! -f "$HOME/go" ]; then touch "$HOME/waiting"; sleep 60; fi\necho x > "$GIRO_ISSUE.txt"\n',
+    agent:
+      'if [ "$GIRO_ISSUE" = 02-b ] && [ ! -f "$HOME/go" ]; then touch "$HOME/waiting"; sleep 60; fi\necho x > "$GIRO_ISSUE.txt"\n',
   });
   const stopped = project.start(['implement', 's1', '--json', '-c', '2']);
   await stopped.event('issue.integrated', (event) => event.issue === '01-a');
@@ -95,17 +102,24 @@ test('C022 a branch of an earlier life of the Spec is saved and said, never cont
   const run = await project.implement();
   expect(run.code).toBe(0);
   expect(await project.git('rev-parse', 'refs/giro/salvage/s1/01-a/1')).toBe(old);
-  expect(eventsOf(run, 'run.notice').map((event) => event.message).join('\n')).toContain('refs/giro/salvage/s1/01-a/1');
+  expect(
+    eventsOf(run, 'run.notice')
+      .map((event) => event.message)
+      .join('\n'),
+  ).toContain('refs/giro/salvage/s1/01-a/1');
 });
 
-test.each(['01-fix login', '01-a..b', '01-a.lock', '01-ünï', `01-${'x'.repeat(240)}`, '01--x', '01-Login'])('C023 the Issue name %j is refused with a fix', async (name) => {
-  const project = await makeProject({ issues: {} });
-  await project.write(`docs/specs/s1/issues/${name}.md`, '---\nstate: ready\n---\n# One\n\nDo it.\n');
-  const run = await project.implement();
-  expect(run.code).toBe(1);
-  expect(run.stderr).toContain('issues/01-');
-  expect(await project.git('for-each-ref', 'refs/heads/giro*')).toBe('');
-});
+test.each(['01-fix login', '01-a..b', '01-a.lock', '01-ünï', `01-${'x'.repeat(240)}`, '01--x', '01-Login'])(
+  'C023 the Issue name %j is refused with a fix',
+  async (name) => {
+    const project = await makeProject({ issues: {} });
+    await project.write(`docs/specs/s1/issues/${name}.md`, '---\nstate: ready\n---\n# One\n\nDo it.\n');
+    const run = await project.implement();
+    expect(run.code).toBe(1);
+    expect(run.stderr).toContain('issues/01-');
+    expect(await project.git('for-each-ref', 'refs/heads/giro*')).toBe('');
+  },
+);
 
 test('C023 a Spec name with a space is refused', async () => {
   const project = await makeProject({ issues: { '01-a': {} } });
@@ -128,12 +142,17 @@ test('C024 a repository reached through a symlink is the same repository', async
   expect((await project.implement()).code).toBe(0);
   const status = await project.giro(['status', 's1', '--json'], { cwd: link });
   expect((JSON.parse(status.stdout) as { state: string }).state).toBe('done');
-  const worktrees = (await project.git('worktree', 'list', '--porcelain')).split('\n').filter((line) => line.startsWith('worktree '));
+  const worktrees = (await project.git('worktree', 'list', '--porcelain'))
+    .split('\n')
+    .filter((line) => line.startsWith('worktree '));
   expect(worktrees).toHaveLength(1);
 });
 
 test("C025 worktrees are outside the repository: the person's tools do not see them", async () => {
-  const project = await makeProject({ issues: { '01-a': {}, '02-b': {} }, agent: 'touch "$HOME/up-$GIRO_ISSUE"\nwhile [ ! -f "$HOME/go" ]; do sleep 0.05; done\necho x > "$GIRO_ISSUE.txt"\n' });
+  const project = await makeProject({
+    issues: { '01-a': {}, '02-b': {} },
+    agent: 'touch "$HOME/up-$GIRO_ISSUE"\nwhile [ ! -f "$HOME/go" ]; do sleep 0.05; done\necho x > "$GIRO_ISSUE.txt"\n',
+  });
   await project.commit('Spec and settings');
   const run = project.start(['implement', 's1', '--json', '-c', '2']);
   await run.event('attempt.started', (event) => event.issue === '01-a');
@@ -146,7 +165,7 @@ test("C025 worktrees are outside the repository: the person's tools do not see t
   expect((await run.ended).code).toBe(0);
 });
 
-test("C026 the base is the commit the person is on, and it is printed", async () => {
+test('C026 the base is the commit the person is on, and it is printed', async () => {
   const project = await makeProject({ issues: { '01-a': {} }, agent: 'git rev-parse HEAD^ > base.txt\n' });
   await project.git('switch', '-q', '-c', 'feature-x');
   for (const name of ['one', 'two', 'three']) {
@@ -163,7 +182,11 @@ test("C026 the base is the commit the person is on, and it is printed", async ()
 
 test("C027 an agent that writes to the person's checkout is found out", async () => {
   const project = await makeProject({ issues: { '01-a': {} }, agent: '' });
-  await project.write('agent.sh', `#!/bin/sh\nmkdir -p ${project.path}/src\necho x > ${project.path}/src/stray.ts\n`, 0o755);
+  await project.write(
+    'agent.sh',
+    `#!/bin/sh\nmkdir -p ${project.path}/src\necho x > ${project.path}/src/stray.ts\n`,
+    0o755,
+  );
   const run = await project.implement();
   expect(run.code).toBe(2);
   expect(await readFile(join(project.path, 'src/stray.ts'), 'utf8')).toBe('x\n');
@@ -207,7 +230,8 @@ test('C028 work that is only on another branch is saved and is a finding', async
 test("C032 nothing of giro's own ends up in the commits", async () => {
   const project = await makeProject({
     issues: { '01-a': {} },
-    agent: 'cat > /dev/null\necho noise\necho x > a.txt\ngit add -A\ngit -c user.name=a -c user.email=a@x commit -q -m all\n',
+    agent:
+      'cat > /dev/null\necho noise\necho x > a.txt\ngit add -A\ngit -c user.name=a -c user.email=a@x commit -q -m all\n',
   });
   const run = await project.implement();
   expect(run.code).toBe(0);

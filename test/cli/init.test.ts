@@ -33,7 +33,7 @@ describe('giro init', () => {
       'found  git hook .husky/pre-commit: giro runs no hook; proposed as the gate npm run lint',
       "next   name your agent's program in [driver.command] of giro.toml",
       'next   uncomment the hooks that must hold as gates in giro.toml',
-      'next   giro implement docs/specs/example',
+      'next   giro implement example',
     ]);
     const issue = await text(folder, 'docs/specs/example/issues/02-link-from-readme.md');
     expect(issue).toContain('depends-on: [01]');
@@ -105,7 +105,7 @@ describe('giro init', () => {
     expect(lines).toEqual([
       'kept   docs/specs/example',
       'kept   giro.toml',
-      'next   giro implement docs/specs/example',
+      'next   giro implement example',
     ]);
     expect(await snapshot(folder)).toEqual(before);
     expect(await text(folder, 'giro.toml')).toBe('mine\n');
@@ -123,7 +123,7 @@ describe('giro init', () => {
       'kept   docs/specs/b',
       'wrote  giro.toml',
     ]);
-    expect(lines.at(-1)).toBe('next   giro implement docs/specs');
+    expect(lines.at(-1)).toBe('next   giro implement a');
   });
 
   test('completes an example that was cut off, keeping what is there', async () => {
@@ -256,6 +256,7 @@ async function init(
     folder,
     own: { PATH: path.dirname(gitProgram), HOME: home, XDG_CONFIG_HOME: home, ...own },
     print: (line) => lines.push(line),
+    complain: (line) => lines.push(line),
   });
   return { code, lines };
 }

@@ -17,11 +17,18 @@ test('a Spec of three Issues ends with proof, one merge per Issue, and leaves th
 });
 
 test('a gate that cannot pass ends with a hand raised, and status says why', async () => {
-  const project = await makeProject({ issues: { '01-a': {}, '02-b': { frontmatter: 'depends-on: [01]' }, '03-c': {} }, verify: 'test = "! test -f 01-a.txt"' });
+  const project = await makeProject({
+    issues: { '01-a': {}, '02-b': { frontmatter: 'depends-on: [01]' }, '03-c': {} },
+    verify: 'test = "! test -f 01-a.txt"',
+  });
   const run = await unchangedBy(project, () => project.implement());
   expect(run.code).toBe(2);
   expect(eventsOf(run, 'run.finished')[0]?.lines.at(-1)).toContain('01-a');
   const status = await project.giro(['status', 's1', '--json']);
   const issues = (JSON.parse(status.stdout) as { issues: { id: string; state: string; waitsFor?: string }[] }).issues;
-  expect(issues).toMatchObject([{ id: '01-a', state: 'needs-human' }, { id: '02-b', state: 'ready', waitsFor: '01-a' }, { id: '03-c', state: 'done' }]);
+  expect(issues).toMatchObject([
+    { id: '01-a', state: 'needs-human' },
+    { id: '02-b', state: 'ready', waitsFor: '01-a' },
+    { id: '03-c', state: 'done' },
+  ]);
 });

@@ -25,7 +25,10 @@ export interface GiroProcess {
   readonly pid: number;
   readonly ended: Promise<GiroRun>;
   /** Waits for an event (past ones count) that a predicate accepts; needs `--json`. */
-  event<T extends Event['type']>(type: T, accept?: (event: Extract<Event, { type: T }>) => boolean): Promise<Extract<Event, { type: T }>>;
+  event<T extends Event['type']>(
+    type: T,
+    accept?: (event: Extract<Event, { type: T }>) => boolean,
+  ): Promise<Extract<Event, { type: T }>>;
   kill(signal: NodeJS.Signals): void;
 }
 
@@ -85,7 +88,12 @@ const defaultAgent = 'echo "by $GIRO_ISSUE" > "$GIRO_ISSUE.txt"\n';
 export async function makeProject(setup: ProjectSetup): Promise<Project> {
   const repository = await makeRepository(setup);
   const spec = setup.spec ?? 's1';
-  const environment: Record<string, string> = { ...repository.own, TERM: 'dumb', XDG_CACHE_HOME: join(repository.folder, 'cache'), TMPDIR: repository.folder };
+  const environment: Record<string, string> = {
+    ...repository.own,
+    TERM: 'dumb',
+    XDG_CACHE_HOME: join(repository.folder, 'cache'),
+    TMPDIR: repository.folder,
+  };
   const project: Project = Object.assign(repository, {
     spec,
     environment,
@@ -93,12 +101,15 @@ export async function makeProject(setup: ProjectSetup): Promise<Project> {
     start: (args: readonly string[], options: RunOptions = {}) => startGiro(project, args, options),
     implement: (...args: readonly string[]) => startGiro(project, ['implement', spec, '--json', ...args], {}).ended,
     show: (ref: string, path: string) => repository.git('show', `${ref}:${path}`).catch(() => null),
-    issueFile: async (id: string, ref = `giro/${spec}`) => repository.git('show', `${ref}:docs/specs/${spec}/issues/${id}.md`),
-    writeIssue: (id: string, issue: TestIssue) => repository.write(`docs/specs/${spec}/issues/${id}.md`, issueText(id, issue)),
+    issueFile: async (id: string, ref = `giro/${spec}`) =>
+      repository.git('show', `${ref}:docs/specs/${spec}/issues/${id}.md`),
+    writeIssue: (id: string, issue: TestIssue) =>
+      repository.write(`docs/specs/${spec}/issues/${id}.md`, issueText(id, issue)),
   });
   await repository.write(`docs/specs/${spec}/SPEC.md`, '---\nstate: draft\n---\n# A test Spec\n\nWhat is wanted.\n');
   for (const [id, issue] of Object.entries(setup.issues)) await project.writeIssue(id, issue);
-  if (setup.run === undefined) await repository.write('agent.sh', `#!/bin/sh\nset -e\n${setup.agent ?? defaultAgent}`, 0o755);
+  if (setup.run === undefined)
+    await repository.write('agent.sh', `#!/bin/sh\nset -e\n${setup.agent ?? defaultAgent}`, 0o755);
   await repository.write('giro.toml', policyText(setup));
   onTestFinished(async () => {
     // What was just killed may need a moment to go.
@@ -204,9 +215,15 @@ class EventFeed {
     this.#wake();
   }
 
-  async wait<T extends Event['type']>(type: T, accept: (event: Extract<Event, { type: T }>) => boolean = () => true): Promise<Extract<Event, { type: T }>> {
+  async wait<T extends Event['type']>(
+    type: T,
+    accept: (event: Extract<Event, { type: T }>) => boolean = () => true,
+  ): Promise<Extract<Event, { type: T }>> {
     for (;;) {
-      const found = this.events.find((event): event is Extract<Event, { type: T }> => event.type === type && accept(event as Extract<Event, { type: T }>));
+      const found = this.events.find(
+        (event): event is Extract<Event, { type: T }> =>
+          event.type === type && accept(event as Extract<Event, { type: T }>),
+      );
       if (found !== undefined) return found;
       if (this.#closed) throw new Error(`giro ended without ${type}`);
       await new Promise<void>((wake) => this.#waiting.add(wake));

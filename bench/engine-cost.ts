@@ -72,7 +72,7 @@ export function engineCost(options: EngineCostOptions): readonly Row[] {
     },
     {
       what: 'git processes per one-attempt Issue',
-      measured: `${((giro.gitProcesses ?? 0) / options.issues).toFixed(1)}`,
+      measured: ((giro.gitProcesses ?? 0) / options.issues).toFixed(1),
       ratio: (giro.gitProcesses ?? 0) / options.issues,
       must: 20,
       goal: 10,

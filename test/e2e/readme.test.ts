@@ -595,7 +595,7 @@ describe('CI and cron', () => {
     const origin = join(first.folder, 'origin.git');
     await first.git('clone', '-q', '--bare', first.path, origin);
     const second = join(first.folder, 'second');
-    await first.git('clone', '-q', '--depth', '1', `file://${origin}`, second);
+    await first.git('clone', '-q', origin, second);
     await addProgram(first, 'giro', `#!/bin/sh\nexec "${process.execPath}" "${program}" "$@"\n`);
     const env = { ...first.environment, ...withPrograms(first) };
     const job = (): Promise<unknown> => exec('sh', ['-e', '-c', script], { cwd: second, env });

@@ -118,27 +118,59 @@ export function issueStatus(issues: ReadonlyMap<IssueId, IssueView>, id: IssueId
   return root ?? { kind: 'ready' };
 }
 
-/** Finds the Issue that a waiting one really waits for: one that needs a human first, else the deepest unfinished one. */
-export function rootCause(
-  issues: ReadonlyMap<IssueId, IssueView>,
-  id: IssueId,
-): { readonly kind: 'waiting'; readonly on: IssueId; readonly needsHuman: boolean } | undefined {
-  const seen = new Set<IssueId>();
-  let deepest: IssueId | undefined;
-  const pending = [id];
-  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-    const view = issues.get(next);
-    if (view === undefined || seen.has(next)) continue;
-    seen.add(next);
-    if (next !== id) {
-      if (view.progress.kind === 'done') continue;
-      if (view.progress.kind === 'needs-human') return { kind: 'waiting', on: next, needsHuman: true };
-      const blocked = view.dependsOn.some((dependency) => issues.get(dependency)?.progress.kind !== 'done');
-      if (!blocked) deepest ??= next;
+/** What a waiting Issue really waits for. */
+type RootCause = { readonly kind: 'waiting'; readonly on: IssueId; readonly needsHuman: boolean };
+
+/** Answers that were found for one state of the Issues; each map is never changed after it was made. */
+const rootCauses = new WeakMap<ReadonlyMap<IssueId, IssueView>, Map<IssueId, RootCause | null>>();
+
+/**
+ * Finds the Issue that a waiting one really waits for: one that needs a human first, else the first unfinished one that
+ * waits for nothing itself.
+ */
+export function rootCause(issues: ReadonlyMap<IssueId, IssueView>, id: IssueId): RootCause | undefined {
+  const known = rootCauses.get(issues) ?? new Map<IssueId, RootCause | null>();
+  rootCauses.set(issues, known);
+  const path = [id];
+  const onPath = new Set(path);
+  for (let top = path.at(-1); top !== undefined; top = path.at(-1)) {
+    const next = unfinished(issues, top).find((on) => !known.has(on) && !onPath.has(on) && !asks(issues, on));
+    if (next === undefined) {
+      known.set(top, causeOf(issues, known, top));
+      onPath.delete(top);
+      path.pop();
+    } else {
+      onPath.add(next);
+      path.push(next);
     }
-    pending.push(...[...view.dependsOn].reverse());
   }
-  return deepest === undefined ? undefined : { kind: 'waiting', on: deepest, needsHuman: false };
+  return known.get(id) ?? undefined;
+}
+
+function causeOf(
+  issues: ReadonlyMap<IssueId, IssueView>,
+  known: ReadonlyMap<IssueId, RootCause | null>,
+  id: IssueId,
+): RootCause | null {
+  let first: RootCause | null = null;
+  for (const on of unfinished(issues, id)) {
+    if (asks(issues, on)) return { kind: 'waiting', on, needsHuman: true };
+    const cause = known.get(on) ?? { kind: 'waiting', on, needsHuman: false };
+    if (cause.needsHuman) return cause;
+    first ??= cause;
+  }
+  return first;
+}
+
+function unfinished(issues: ReadonlyMap<IssueId, IssueView>, id: IssueId): readonly IssueId[] {
+  return (issues.get(id)?.dependsOn ?? []).filter((on) => {
+    const kind = issues.get(on)?.progress.kind;
+    return kind !== undefined && kind !== 'done';
+  });
+}
+
+function asks(issues: ReadonlyMap<IssueId, IssueView>, id: IssueId): boolean {
+  return issues.get(id)?.progress.kind === 'needs-human';
 }
 
 /** Folds one event into the state. Never throws on an unknown Issue: late events are ignored. */

@@ -7,7 +7,7 @@ import { createRepository, openGit } from '../worktree/git.js';
 import { demoFiles, demoPolicy, demoScript, demoSpec } from './demo-project.js';
 import { exitCodes } from './exit.js';
 import { implement, type ProcessEnd } from './implement.js';
-import { renderFailure } from './prepare.js';
+import { renderFailure } from './failure-text.js';
 import { write, type Terminal } from './show.js';
 
 /** What was typed. */

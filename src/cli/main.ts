@@ -92,11 +92,14 @@ function addStatus(program: Command, end: End): void {
       '\nExamples:\n  giro status\n  giro status auth\n  giro status auth/03\n  giro status auth --json',
     )
     .action(async (target: string | undefined, options: { readonly json?: boolean; readonly directory: string }) => {
+      // Git answers while the rest is loaded: together they are most of what a short command costs.
+      const { openGit } = await import('../worktree/git.js');
+      const opening = openGit({ folder: options.directory, own: terminal.env, runFolder: null });
       const { status } = await import('./status.js');
       end({
         exit: await status(
           { target: target ?? null, json: options.json ?? false, folder: options.directory },
-          terminal,
+          { terminal, opening },
         ),
       });
     });

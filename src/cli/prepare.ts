@@ -4,7 +4,6 @@
  */
 import { isAbsolute, join } from 'node:path';
 import { access, constants } from 'node:fs/promises';
-import { renderDiagnostics } from '../config/diagnostic.js';
 import { decode } from '../config/frontmatter.js';
 import { checkGates, parseSpecFolder, type ParsedSpec } from '../config/issue-file.js';
 import { loadPolicy } from '../config/load.js';
@@ -17,6 +16,7 @@ import { kindOf, listFolder, readIfExists } from '../platform/files.js';
 import type { DriverDefinition, Policy } from '../policy.js';
 import { checkGraph, type GraphProblem } from '../scheduler/graph.js';
 import { specsFolder } from '../spec.js';
+import { readCheckout } from './checkout-files.js';
 import { firstIntake, laterIntake, type Intake } from '../store/intake.js';
 import type { IssueBranches } from '../store/facts.js';
 import { readBranches } from '../store/facts.js';
@@ -96,38 +96,6 @@ async function readPolicy(request: {
   if (!policy.ok) return policy;
   const missing = await missingProgram(policy.value, request);
   return missing === null ? policy : failed(missing);
-}
-
-/** Shows a failure to a person: what, and what to do about it. */
-export function renderFailure(failure: Failure): string {
-  switch (failure.kind) {
-    case 'diagnostics':
-      return renderDiagnostics(failure.diagnostics);
-    case 'usage':
-    case 'environment':
-    case 'locked':
-      return failure.hint === undefined ? `giro: ${failure.message}` : `giro: ${failure.message}\n  ${failure.hint}`;
-    default:
-      return unreachable(failure);
-  }
-}
-
-/** Reads the Spec's folder of a checkout; `null` when there is none. */
-export async function readCheckout(top: string, spec: SpecSlug): Promise<readonly SpecFile[] | null> {
-  const folder = join(top, specsFolder, spec);
-  if ((await kindOf(folder)) !== 'folder') return null;
-  const files: SpecFile[] = [];
-  const walk = async (path: string, inside: string): Promise<void> => {
-    for (const entry of await listFolder(path)) {
-      const [full, name] = [join(path, entry.name), `${inside}/${entry.name}`];
-      if (entry.kind === 'folder') await walk(full, name);
-      if (entry.kind !== 'file') continue;
-      const bytes = await readIfExists(full);
-      if (bytes !== null) files.push({ path: name, bytes });
-    }
-  };
-  await walk(folder, `${specsFolder}/${spec}`);
-  return files;
 }
 
 async function takeIn(request: {

@@ -18,9 +18,9 @@ import { lockOwner } from '../store/lock.js';
 import { readSpecAt } from '../store/read.js';
 import { branchName, integrationRef, issueRef } from '../store/refs.js';
 import type { OpenedGit } from '../worktree/git-types.js';
-import { openGit } from '../worktree/git.js';
 import { exitCodes, type ExitCode } from './exit.js';
-import { readCheckout, renderFailure } from './prepare.js';
+import { renderFailure } from './failure-text.js';
+import { readCheckout } from './checkout-files.js';
 import { write, type Terminal } from './show.js';
 import { findIssue, parseTarget } from './target.js';
 
@@ -29,6 +29,13 @@ export interface StatusOptions {
   readonly target: string | null;
   readonly json: boolean;
   readonly folder: string;
+}
+
+/** What the command works with. */
+export interface StatusPorts {
+  readonly terminal: Terminal;
+  /** The repository, which may still be on its way. */
+  readonly opening: Promise<Result<OpenedGit>>;
 }
 
 /** One Issue as `--json` shows it. */
@@ -40,7 +47,7 @@ interface IssueStatusJson {
   readonly attempts: number;
   readonly wave: number;
   readonly dependsOn: readonly string[];
-  readonly waitsFor?: string;
+  readonly waitsFor?: IssueId;
   readonly branch?: string;
   readonly question?: string;
   readonly worktree?: string;
@@ -58,8 +65,9 @@ interface SpecStatusJson {
 }
 
 /** Runs the command. */
-export async function status(options: StatusOptions, terminal: Terminal): Promise<ExitCode> {
-  const opened = await openGit({ folder: options.folder, own: terminal.env, runFolder: null });
+export async function status(options: StatusOptions, ports: StatusPorts): Promise<ExitCode> {
+  const { terminal } = ports;
+  const opened = await ports.opening;
   if (!opened.ok) return refuse(opened.failure);
   const git = opened.value;
   try {
@@ -249,6 +257,7 @@ const symbols: Readonly<Record<string, string>> = {
 
 function specText(spec: SpecStatusJson | undefined): string {
   if (spec === undefined) return '';
+  const table = tableOf(spec);
   const lines = [
     `${spec.spec}: ${printable(spec.title)}`,
     `state ${spec.state}${spec.tip === null ? ', never run' : ` · giro/${spec.spec} at ${spec.tip.slice(0, 7)}${spec.base === null ? '' : ` · base ${spec.base.slice(0, 7)}`}`}`,
@@ -256,21 +265,30 @@ function specText(spec: SpecStatusJson | undefined): string {
       ? 'nothing is running on it'
       : `running: process ${String(spec.running.pid)} on ${printable(spec.running.host)}`,
     '',
-    ...spec.issues.flatMap((issue) => issueLines(spec, issue)),
+    ...spec.issues.flatMap((issue) => issueLines(issue, table)),
     '',
     ...nextLines(spec),
   ];
   return `${lines.join('\n')}\n`;
 }
 
-function issueLines(spec: SpecStatusJson, issue: IssueStatusJson): readonly string[] {
-  const width = Math.max(...spec.issues.map((one) => one.id.length));
+/** What all rows share. */
+interface Table {
+  readonly width: number;
+  readonly asking: ReadonlySet<IssueId>;
+}
+
+function tableOf(spec: SpecStatusJson): Table {
+  const asking = spec.issues.filter((issue) => issue.state === 'needs-human').map((issue) => issue.id);
+  return { width: Math.max(...spec.issues.map((issue) => issue.id.length)), asking: new Set(asking) };
+}
+
+function issueLines(issue: IssueStatusJson, { width, asking }: Table): readonly string[] {
   const phase = issue.phase === undefined ? '' : ` (${issue.phase})`;
   const attempts =
     issue.attempts === 0 ? '' : ` · ${String(issue.attempts)} ${issue.attempts === 1 ? 'attempt' : 'attempts'}`;
-  const root = spec.issues.find((one) => one.id === issue.waitsFor);
-  const waits =
-    root === undefined ? '' : ` · waits for ${root.id}${root.state === 'needs-human' ? ', which needs a human' : ''}`;
+  const root = issue.waitsFor;
+  const waits = root === undefined ? '' : ` · waits for ${root}${asking.has(root) ? ', which needs a human' : ''}`;
   return [
     `${symbols[issue.state] ?? ' '} ${issue.id.padEnd(width)}  wave ${String(issue.wave)}  ${`${issue.state}${phase}`.padEnd(12)}${attempts}${waits}  ${printable(issue.title)}`,
     ...(issue.question === undefined ? [] : [`    asks: ${printable(issue.question)}`]),
@@ -308,7 +326,7 @@ async function issueText(git: OpenedGit, spec: SpecStatusJson, typed: string): P
     const text = (await git.readBlob(entry.oid)).toString('utf8');
     const start = text.indexOf('\n## History');
     const history = start < 0 ? 'no attempt yet' : text.slice(start + 1).trimEnd();
-    return `${issueLines(spec, issue).join('\n')}\n\n${history.split('\n').map(printable).join('\n')}\n`;
+    return `${issueLines(issue, tableOf(spec)).join('\n')}\n\n${history.split('\n').map(printable).join('\n')}\n`;
   }
-  return `${issueLines(spec, issue).join('\n')}\n`;
+  return `${issueLines(issue, tableOf(spec)).join('\n')}\n`;
 }

@@ -23,14 +23,15 @@ export async function readFacts(
   git: Git,
   request: { readonly spec: Spec; readonly branches: IssueBranches; readonly wave: (id: IssueId) => number },
 ): Promise<readonly IssueFacts[]> {
-  return Promise.all(
-    request.spec.issues.map(async (issue) => {
-      const branch = request.branches.get(issue.id);
-      const open = issue.state === 'ready' || issue.state === 'in-progress';
-      const own = open && branch !== undefined ? await readIssueText(git, branch, issue.path) : null;
-      return factsOf(issue, own, request.wave(issue.id));
-    }),
-  );
+  const own = new Map<IssueId, string | null>();
+  const read = request.spec.issues.map((issue) => {
+    const branch = request.branches.get(issue.id);
+    const open = issue.state === 'ready' || issue.state === 'in-progress';
+    if (!open || branch === undefined) return undefined;
+    return readIssueText(git, branch, issue.path).then((text) => own.set(issue.id, text));
+  });
+  await Promise.all(read.filter((reading) => reading !== undefined));
+  return request.spec.issues.map((issue) => factsOf(issue, own.get(issue.id) ?? null, request.wave(issue.id)));
 }
 
 function factsOf(issue: Issue, own: string | null, wave: number): IssueFacts {

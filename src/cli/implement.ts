@@ -10,6 +10,7 @@ import { shortOid } from '../issue.js';
 import { systemClock } from '../platform/clock.js';
 import { makeFolder, openAppend, removeTree, type LineWriter } from '../platform/files.js';
 import { formatDuration } from '../platform/duration.js';
+import { printable } from '../platform/text.js';
 import type { Policy } from '../policy.js';
 import type { Level } from '../report/lines.js';
 import { ndjsonOf } from '../report/ndjson.js';
@@ -274,6 +275,11 @@ async function show(
     },
   });
   terminal.stdout.on('error', () => undefined);
+  const warned = (warning: Error): void => {
+    feed.emit({ type: 'run.notice', level: 'warning', message: printable(`${warning.name}: ${warning.message}`) });
+  };
+  // Node would write them over the board.
+  process.removeAllListeners('warning').on('warning', warned);
   try {
     view = await openShow(kind, terminal, { level, onInterrupt: stopping.interrupt });
     feed.show = view;

@@ -170,6 +170,8 @@ function endProcess(end: ProcessEnd): void {
 }
 
 function crash(error: unknown): void {
+  // Whatever the board was doing: what follows must be seen.
+  if (process.stdout.isTTY) process.stdout.write('\u001b[0m\u001b[?25h\u001b[?1049l');
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
   process.stderr.write(
     `giro: this is a bug of giro; the state is saved, and the same command goes on from it\n${text}\n`,

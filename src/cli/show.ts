@@ -43,41 +43,47 @@ export function write(terminal: Terminal, text: string): void {
   terminal.stdout.write(text);
 }
 
+/** How much is shown, and who hears that a person wants to stop. */
+export interface ShowOptions {
+  readonly level: Level;
+  readonly onInterrupt: () => void;
+}
+
 /** Starts showing. */
-export async function openShow(
-  kind: ShowKind,
-  terminal: Terminal,
-  options: { readonly level: Level; readonly onInterrupt: () => void },
-): Promise<Show> {
+export async function openShow(kind: ShowKind, terminal: Terminal, options: ShowOptions): Promise<Show> {
   switch (kind) {
     case 'json':
       return shown((event) => {
         write(terminal, `${ndjsonOf(event)}\n`);
       });
     case 'lines':
-      return shown((event, state) => {
-        const line = lineOf(event, state, options.level);
-        if (line !== null) write(terminal, `${line}\n`);
-      });
+      return lineShow(terminal, options.level);
     case 'board':
       return openBoard(terminal, options);
   }
+}
+
+function lineShow(terminal: Terminal, level: Level): Show {
+  return shown((event, state) => {
+    const line = lineOf(event, state, level);
+    if (line !== null) write(terminal, `${line}\n`);
+  });
 }
 
 function shown(event: Show['event']): Show {
   return { event, close: () => Promise.resolve() };
 }
 
-async function openBoard(terminal: Terminal, options: { readonly onInterrupt: () => void }): Promise<Show> {
-  // Ink draws only its last frame where `CI` exists, even when it is empty; whether to draw was decided above.
-  delete process.env['CI'];
+async function openBoard(terminal: Terminal, options: ShowOptions): Promise<Show> {
   const { startBoard } = await import('../tui/board.js');
   const listeners = new Set<(state: RunState) => void>();
-  let state = emptyState;
+  const lines = lineShow(terminal, options.level);
+  let broken = false;
   const board = startBoard({
     stdout: terminal.stdout,
     stdin: terminal.stdin,
-    initial: state,
+    stderr: process.stderr,
+    initial: emptyState,
     subscribe: (listener) => {
       listeners.add(listener);
       return () => listeners.delete(listener);
@@ -96,16 +102,15 @@ async function openBoard(terminal: Terminal, options: { readonly onInterrupt: ()
     onInterrupt: options.onInterrupt,
     onQuit: options.onInterrupt,
   });
-  board.failed.then(
-    (error) => {
-      write(terminal, `giro: the board failed: ${printable(error.message)}; the run goes on\n`);
-    },
-    () => undefined,
-  );
+  void board.failed.then(async (error) => {
+    broken = true;
+    await board.stop();
+    write(terminal, `giro: the board failed: ${printable(error.message)}; the run goes on, shown in lines\n`);
+  });
   return {
-    event(_event, next) {
-      state = next;
-      for (const listener of listeners) listener(next);
+    event(event, state) {
+      if (broken) lines.event(event, state);
+      else for (const listener of listeners) listener(state);
     },
     close: () => board.stop(),
   };

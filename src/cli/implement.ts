@@ -16,6 +16,7 @@ import type { Level } from '../report/lines.js';
 import { ndjsonOf } from '../report/ndjson.js';
 import { buildGraph } from '../scheduler/graph.js';
 import { emptyState, reduce, type RunState } from '../state.js';
+import { readBranches } from '../store/facts.js';
 import { takeLock, type RunLock } from '../store/lock.js';
 import { integrationRef } from '../store/refs.js';
 import { openGit } from '../worktree/git.js';
@@ -198,8 +199,6 @@ function dryRun(opened: Opened, options: ImplementOptions, terminal: Terminal): 
 async function start(opened: Opened, options: ImplementOptions, terminal: Terminal): Promise<ProcessEnd> {
   const { git, prepared, run, runFolder } = opened;
   const { spec } = prepared;
-  const folder = await checkedOutIn(git, integrationRef(spec));
-  if (folder !== null) return refuse(checkedOutFailure(spec, folder));
   if (
     prepared.before === 'done' &&
     prepared.tip !== null &&
@@ -212,14 +211,32 @@ async function start(opened: Opened, options: ImplementOptions, terminal: Termin
     ];
     return alreadyProved(lines, { opened, options, terminal });
   }
+  const folder = await checkedOutIn(git, integrationRef(spec));
+  if (folder !== null) return refuse(checkedOutFailure(spec, folder));
   const lock = await takeLock({ commonDir: git.commonDir, spec, run, at: systemClock.iso() });
   if (!lock.ok) return refuse(lock.failure);
-  await makeFolder(runFolder);
   try {
+    if (!(await isCurrent(opened))) return refuse(movedFailure(spec));
+    await makeFolder(runFolder);
     return await show(opened, options, { terminal, lock: lock.value });
   } finally {
     await lock.value.release();
   }
+}
+
+/** What was read before the lock was taken may be old by now: another engine may have ended in between. */
+async function isCurrent({ git, prepared }: Opened): Promise<boolean> {
+  const branches = await readBranches(git, prepared.spec);
+  const same = [...branches].every(([issue, oid]) => prepared.branches.get(issue) === oid);
+  return (
+    same &&
+    branches.size === prepared.branches.size &&
+    (await git.readRef(integrationRef(prepared.spec))) === prepared.tip
+  );
+}
+
+function movedFailure(spec: string): Failure {
+  return { kind: 'locked', message: `another giro was just at work on ${spec}`, hint: 'run the same command again' };
 }
 
 function nothingNew(prepared: Prepared): boolean {

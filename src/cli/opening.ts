@@ -39,6 +39,12 @@ export function sayNotices(ports: Pick<OpeningPorts, 'prepared' | 'emit'>, uncom
   const say = (level: 'info' | 'warning', message: string): void => {
     ports.emit({ type: 'run.notice', level, message: printable(message) });
   };
+  if (ports.prepared.tip === null) {
+    say(
+      'info',
+      'agents work in worktrees linked to this repository ([worktree] git = "linked"), without a sandbox: run agents you trust',
+    );
+  }
   const own = uncommitted.filter((file) => file.startsWith(`${folder}/`)).length;
   const elsewhere = uncommitted.length - own;
   if (own > 0) say('info', `${files(own)} of ${folder} not committed: taken as they stand in your checkout`);

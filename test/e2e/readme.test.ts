@@ -156,7 +156,8 @@ describe('How it works', () => {
   });
 
   promise('Kill giro at any moment and run the same command again: it goes on from there.', async () => {
-    const project = await makeProject({ issues: three, verify: 'test = "sleep 0.2"' });
+    // An attempt that a kill interrupts counts (L5), so the budget must outlast the kills.
+    const project = await makeProject({ issues: three, verify: 'test = "sleep 0.2"', budget: 'attempts = 9' });
     let kills = 0;
     for (const moment of ['attempt.finished', 'gate.started', 'candidate.made', 'issue.integrated'] as const) {
       const running = project.start(['implement', 's1', '--json']);

@@ -49,7 +49,10 @@ const commandSchema = z.strictObject({
     // An argument may be empty (`--setting-sources ""`); the program may not.
     .array(argument(), { error: runError })
     .min(1, { error: runError })
-    .refine((run) => run.length === 0 || run[0]?.trim() !== '', { error: 'must be a text that is not empty', path: [0] })
+    .refine((run) => run.length === 0 || run[0]?.trim() !== '', {
+      error: 'must be a text that is not empty',
+      path: [0],
+    })
     .transform((run): readonly [string, ...string[]] => [run[0] ?? '', ...run.slice(1)]),
   env: variableNames(),
 });

@@ -222,7 +222,7 @@ export function reduce(state: RunState, event: Event): RunState {
       }));
     case 'gate.started':
       return event.issue === null
-        ? state
+        ? atSpecGate(state, event)
         : withIssue(state, event.issue, (view) => ({ ...view, log: event.log, progress: atGate(event) }));
     case 'gate.finished':
       return state;
@@ -300,6 +300,10 @@ export function reduce(state: RunState, event: Event): RunState {
 function atGate(event: Extract<Event, { type: 'gate.started' }>): IssueProgress {
   if (event.scope === 'issue') return { kind: 'judging', since: event.at, gate: event.gate, log: event.log };
   return { kind: 'integrating', since: event.at, step: 'verifying', message: event.gate, log: event.log };
+}
+
+function atSpecGate(state: RunState, event: Extract<Event, { type: 'gate.started' }>): RunState {
+  return event.scope === 'spec' && state.stage === 'running' ? { ...state, stage: 'validating' } : state;
 }
 
 function withIssue(state: RunState, id: IssueId, change: (view: IssueView) => IssueView): RunState {

@@ -6,6 +6,7 @@ import { printable } from '../platform/text.js';
 import { specsFolder } from '../spec.js';
 import type { IssueView } from '../state.js';
 import { rootCause } from '../state.js';
+import { branchName } from '../store/refs.js';
 import type { OpenedGit } from '../worktree/git-types.js';
 import { exitCodes, type ExitCode } from './exit.js';
 
@@ -47,12 +48,24 @@ export function endingOf(parts: EndingParts): Ending {
           `stopped: ${parts.stopped ?? 'on request'}; go on with: giro implement ${parts.spec}`,
         ],
       };
-    case 'held':
-      return { exit: exitCodes.needsHuman, lines: [...stray, standing, `needs a human: ${parts.end.message}`] };
+    case 'held': {
+      const asked = askedLines(parts).map((line) => `asks  ${line}`);
+      const lines = [
+        ...stray,
+        ...asked,
+        ...waitingLines(parts),
+        standing,
+        `needs a human: ${printable(parts.end.message)}`,
+      ];
+      return { exit: exitCodes.needsHuman, lines };
+    }
     case 'needs-human': {
       const asked = askedLines(parts);
       const validate = parts.end.validate.map((finding) => `validate: ${printable(finding.message)}`);
-      const first = parts.end.validate.length > 0 ? 'the Spec as a whole is red' : (asked.at(0) ?? 'see above');
+      const first =
+        parts.end.validate.length > 0
+          ? 'the Spec as a whole is red'
+          : (asked.at(0) ?? 'nothing is left to run, and nothing is done');
       return {
         exit: exitCodes.needsHuman,
         lines: [
@@ -71,8 +84,8 @@ export function endingOf(parts: EndingParts): Ending {
 
 /** Gives the exact commands that bring `giro/<spec>` into the person's branch, tried before they are shown. */
 export async function bringIn(git: OpenedGit, spec: string, tip: Oid): Promise<readonly string[]> {
-  const { head, branch, topLevel } = git.user;
-  const target = branch ?? 'your branch';
+  const { topLevel } = git.user;
+  const { head, target } = await whereNow(git);
   if (await git.isAncestor(tip, head)) return [`${target} has giro/${spec} already`];
   const merged = await git.mergeTrees(head, tip);
   const review = `read it:  git log --first-parent --stat giro/${spec}`;
@@ -96,11 +109,25 @@ export async function bringIn(git: OpenedGit, spec: string, tip: Oid): Promise<r
   ];
 }
 
-/** Uncommitted files that the merge would write. */
+/** The person's commit and branch, which may have moved on during the run. */
+async function whereNow(git: OpenedGit): Promise<{ readonly head: Oid; readonly target: string }> {
+  const { topLevel, head, branch } = git.user;
+  const now = (await git.user.headsOfWorktrees()).find((worktree) => worktree.path === topLevel);
+  if (now === undefined || now.head === null) return { head, target: branch ?? 'your branch' };
+  return { head: now.head, target: now.ref === null ? 'your branch' : branchName(now.ref) };
+}
+
+/** Uncommitted files that the merge would write, or that stand where it needs a folder. */
 async function obstacles(git: OpenedGit, head: Oid, merged: Oid): Promise<readonly string[]> {
   const [uncommitted, changes] = [await git.user.uncommitted(), await git.diffTrees(head, merged)];
   const written = new Set(changes.map((change) => change.path));
-  return uncommitted.filter((file) => written.has(file));
+  const folders = changes.map((change) => `${change.path}/`);
+  return uncommitted.filter(
+    (file) =>
+      written.has(file) ||
+      changes.some((change) => change.path.startsWith(`${file}/`)) ||
+      folders.some((folder) => file.startsWith(folder)),
+  );
 }
 
 function askedLines(parts: EndingParts): readonly string[] {

@@ -3,6 +3,7 @@ import type { Finding, IssueId, Oid } from '../issue.js';
 import type { Taken, WorkFolders } from '../loop/ports.js';
 import { codeTree, specsTree } from '../store/tree.js';
 import type { FileChange, Git } from '../worktree/git-types.js';
+import type { TakenBack } from '../worktree/place.js';
 import type { Worktree, Worktrees } from '../worktree/worktrees.js';
 
 interface Held {
@@ -30,23 +31,17 @@ export function workFolders(git: Git, worktrees: Worktrees): WorkFolders {
     },
     async takeBack(issue, base) {
       const { worktree, specs } = required(issue);
-      const taken = await worktrees.takeBack(worktree);
-      const findings = [...taken.refused, ...taken.elsewhere.map(elsewhereFinding)];
-      const nothing = { files: 0, insertions: 0, deletions: 0 };
-      if (taken.tree === null) return { code: null, findings, subjects: taken.subjects, size: nothing };
-      const code = await codeTree(git, taken.tree);
-      const baseCode = await codeTree(git, (await git.readCommit(base)).tree);
-      const changes = code === baseCode ? [] : await git.diffTrees(baseCode, code);
-      return {
-        code,
-        findings: [
-          ...findings,
-          ...(await conflictMarks(git, { code, baseCode, changes })),
-          ...((await specsTree(git, taken.tree)) === specs ? [] : [specsFinding]),
-        ],
-        subjects: taken.subjects,
-        size: sizeOf(changes),
-      };
+      const left = await worktrees.takeBack(worktree);
+      const taken = await takenOf(git, left, base);
+      const specsChanged = left.tree !== null && (await specsTree(git, left.tree)) !== specs;
+      const findings = [...left.elsewhere.map(elsewhereFinding), ...(specsChanged ? [specsFinding] : [])];
+      return { ...taken, findings: [...taken.findings, ...findings] };
+    },
+    async found(issue, base) {
+      const worktree = await worktrees.find(issue);
+      if (worktree === null) return null;
+      held.set(issue, { worktree, specs: null });
+      return takenOf(git, await worktrees.takeBack(worktree), base);
     },
     release(issue) {
       const found = held.get(issue);
@@ -60,6 +55,17 @@ export function workFolders(git: Git, worktrees: Worktrees): WorkFolders {
       return found?.worktree.folder ?? null;
     },
   };
+}
+
+/** The code in what was left, compared with its base. */
+async function takenOf(git: Git, left: TakenBack, base: Oid): Promise<Taken> {
+  const { tree, refused: findings, subjects } = left;
+  if (tree === null) return { code: null, findings, subjects, size: sizeOf([]) };
+  const code = await codeTree(git, tree);
+  const baseCode = await codeTree(git, (await git.readCommit(base)).tree);
+  const changes = code === baseCode ? [] : await git.diffTrees(baseCode, code);
+  const marks = await conflictMarks(git, { code, baseCode, changes });
+  return { code, findings: [...findings, ...marks], subjects, size: sizeOf(changes) };
 }
 
 const specsFinding: Finding = {

@@ -8,6 +8,7 @@ import { onlyBroken } from '../loop/issue-loop.js';
 import { gateNotes } from '../loop/notes.js';
 import type { LaneAnswer } from '../loop/ports.js';
 import { specGates, type SpecFinish, type SpecWritten } from '../loop/spec-loop.js';
+import { printable } from '../platform/text.js';
 import type { Policy } from '../policy.js';
 import { appendEscalation, appendValidation } from '../store/history.js';
 import { escalationCommit, landedCommit, specStateCommit, type BranchFacts } from '../store/integration.js';
@@ -16,6 +17,7 @@ import { codeTree } from '../store/tree.js';
 import { trailer } from '../store/trailers.js';
 import type { Git } from '../worktree/git-types.js';
 import type { Lane, Recording } from '../worktree/lane.js';
+import { saveCommit } from '../worktree/salvage.js';
 
 /** What landings stand on. */
 export interface LandingPorts {
@@ -63,7 +65,7 @@ export async function land(ports: LandingPorts, journal: Journal): Promise<LaneA
     case 'red': {
       const { findings } = landing.verdict;
       emit({ type: 'candidate.rejected', issue, tip: landing.tip, findings });
-      const broken = onlyBroken(landing.verdict);
+      const broken = onlyBroken(landing.verdict) && !ranBefore(policy, journal, landing.verdict);
       return { kind: 'rejected', tip: landing.tip, gates: gateNotes(landing.verdict), findings, broken };
     }
     case 'held':
@@ -74,9 +76,25 @@ export async function land(ports: LandingPorts, journal: Journal): Promise<LaneA
   }
 }
 
-/** Shows an escalated Issue on the integration branch. */
-export function publish(ports: Pick<LandingPorts, 'facts' | 'lane'>, journal: Journal): Promise<Recording> {
-  return ports.lane.record((tip) => escalationCommit(ports.facts, { tip, journal }));
+/** A gate that passed on the Issue's own code has all it needs on this machine: that it cannot run now is the merge's doing. */
+function ranBefore(policy: Policy, journal: Journal, verdict: Verdict): boolean {
+  const own = new Set(dueGates(policy.gates, 'issue', journal.issue.gates).map((gate) => gate.name));
+  return verdict.gates.some((gate) => gate.cause === 'cannot-run-here' && own.has(gate.gate));
+}
+
+/** Shows an escalated Issue on the integration branch. What its own branch cannot hold any more is saved (L6). */
+export async function publish(
+  ports: Pick<LandingPorts, 'facts' | 'lane' | 'emit'>,
+  journal: Journal,
+): Promise<Recording> {
+  const { facts, lane, emit } = ports;
+  let saved: string | null = null;
+  if (journal.lost !== null && journal.commit !== null) {
+    saved = await saveCommit(facts.git, { spec: facts.spec, issue: journal.id }, journal.commit);
+    const message = `${journal.id}: ${journal.lost}; nothing there was overwritten, and what giro had is saved as ${saved}`;
+    emit({ type: 'run.notice', level: 'warning', message: printable(message), issue: journal.id });
+  }
+  return lane.record((tip) => escalationCommit(facts, { tip, journal, saved }));
 }
 
 /** Writes how the Spec ended. */
@@ -95,16 +113,22 @@ export function finishSpec(
       ? told
       : appendEscalation(told, { at, cause: 'validate-red', packet: validatePacket(facts.spec, ports.title) });
   };
-  return lane.record((tip) =>
-    specStateCommit(facts, {
+  return lane.record(async (tip) => {
+    // A verdict is one on a code tree: what somebody put on the branch since was not judged.
+    if (validated !== null && (await codeOf(facts.git, tip)) !== end.code) return null;
+    return specStateCommit(facts, {
       tip,
       state: end.state,
       checkpoint: validated === null ? 'state' : 'validated',
       subject: passed ? `${facts.spec}: validated` : `${facts.spec}: needs a human`,
       ...(validated === null ? {} : { append: (history: string) => tell(history, tip) }),
       ...(passed ? { trailers: { 'Giro-Validated': `${end.code} ${gatesDigest(policy)}` } } : {}),
-    }),
-  );
+    });
+  });
+}
+
+async function codeOf(git: Git, commit: Oid): Promise<Oid> {
+  return codeTree(git, (await git.readCommit(commit)).tree);
 }
 
 /** Tells whether a done Spec's tip still carries the proof of these gates. */

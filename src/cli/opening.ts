@@ -11,6 +11,7 @@ import { openJournal, type Journal } from '../store/journal.js';
 import { readSpecAt } from '../store/read.js';
 import { integrationRef } from '../store/refs.js';
 import type { OpenedGit } from '../worktree/git-types.js';
+import { detachCommand } from '../worktree/lane.js';
 import { saveCommit } from '../worktree/salvage.js';
 import type { Prepared } from './prepare.js';
 
@@ -50,8 +51,10 @@ export function sayNotices(ports: Pick<OpeningPorts, 'prepared' | 'emit'>, uncom
   if (own > 0) say('info', `${files(own)} of ${folder} not committed: taken as they stand in your checkout`);
   if (elsewhere > 0) say('info', `${files(elsewhere)} elsewhere not committed: not part of the base`);
   for (const file of ignored) say('info', `not an Issue, ignored: ${file.path} (${file.reason})`);
-  for (const path of intake.removed)
-    say('warning', `${path} is gone from your checkout: taken out of the Spec; its branch is kept`);
+  for (const path of intake.removed) {
+    const branch = path.startsWith(`${folder}/issues/`) ? '; its branch is kept' : '';
+    say('warning', `${path} is gone from your checkout: taken out of the Spec${branch}`);
+  }
   for (const path of intake.editedAfterwards) {
     say(
       'warning',
@@ -69,8 +72,10 @@ export async function openSpec(ports: OpeningPorts): Promise<Result<OpenedSpec, 
   if (!parsed.ok) return parsed;
   const { spec } = parsed.value;
   const graph = buildGraph(spec.issues);
-  const issueFacts = await readFacts(git, { spec, branches: prepared.branches, wave: (id) => graph.wave(id) });
   const fresh = prepared.tip === null;
+  // Branches of an earlier life of the Spec say nothing about this one.
+  const branches = fresh ? new Map<string, Oid>() : prepared.branches;
+  const issueFacts = await readFacts(git, { spec, branches, wave: (id) => graph.wave(id) });
   emit(
     fresh
       ? { type: 'spec.snapshotted', spec: prepared.spec, base: facts.base, tip: tip.value, issues: issueFacts }
@@ -119,7 +124,7 @@ export function checkedOutFailure(spec: string, folder: string): Failure {
   return {
     kind: 'environment',
     message: `giro/${spec} is checked out in ${folder}; giro does not move a branch under you`,
-    hint: `free it with: git -C ${folder} switch --detach`,
+    hint: `free it with: ${detachCommand(folder)}`,
   };
 }
 
@@ -133,7 +138,7 @@ async function takeIn(ports: OpeningPorts): Promise<Result<Oid, Failure>> {
   if (folder !== null) return failed(checkedOutFailure(prepared.spec, folder));
   const commit = await intakeCommit(facts, {
     parent: tip ?? facts.base,
-    read: prepared.read ?? [...intake.files].map(([path, content]) => ({ path, bytes: Buffer.from(content) })),
+    read: prepared.read,
     intake,
     kind: tip === null ? 'snapshot' : 'import',
   });

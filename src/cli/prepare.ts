@@ -108,7 +108,7 @@ async function takeIn(request: {
 }): Promise<Result<{ readonly intake: Intake; readonly before: Prepared['before'] }, Failure>> {
   const { git, spec, tip, read } = request;
   if (tip === null) {
-    const intake = firstIntake(read ?? []);
+    const intake = firstIntake(read ?? [], request.at);
     const parsed = parseSpecFolder({
       slug: spec,
       files: (read ?? []).map((file) => ({ path: file.path, bytes: file.bytes })),
@@ -121,7 +121,7 @@ async function takeIn(request: {
   const intake = await laterIntake(git, {
     spec,
     tip,
-    branches: [...request.branches.values()],
+    branches: request.branches,
     folder: `${specsFolder}/${spec}`,
     checkout: read,
     answers: before === 'needs-human',

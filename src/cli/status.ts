@@ -2,27 +2,29 @@
 import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseSpecFolder } from '../config/issue-file.js';
+import { historyOf } from '../config/splice.js';
 import type { IssueFacts } from '../event.js';
 import { failed, ok, type Diagnostic, type Failure, type Result } from '../failure.js';
 import { type IssueId, type Oid, type SpecSlug } from '../issue.js';
 import { parseSpecSlug } from '../issue.js';
-import { listFolder } from '../platform/files.js';
+import { kindOf, listFolder } from '../platform/files.js';
 import { printable } from '../platform/text.js';
 import { buildGraph } from '../scheduler/graph.js';
 import { checkGraph } from '../scheduler/graph.js';
 import { specsFolder, type Spec, type SpecState } from '../spec.js';
 import { reduce, rootCause, emptyState, type RunState } from '../state.js';
 import { readBranches, readFacts, type IssueBranches } from '../store/facts.js';
+import { readHistory } from '../store/history.js';
 import { findBase } from '../store/intake.js';
 import { lockOwner } from '../store/lock.js';
-import { readSpecAt } from '../store/read.js';
+import { newestRecord, readIssueText, readSpecAt } from '../store/read.js';
 import { branchName, integrationRef, issueRef } from '../store/refs.js';
 import type { OpenedGit } from '../worktree/git-types.js';
 import { exitCodes, type ExitCode } from './exit.js';
 import { renderFailure } from './failure-text.js';
 import { readCheckout } from './checkout-files.js';
 import { write, type Terminal } from './show.js';
-import { findIssue, parseTarget } from './target.js';
+import { findIssue, parseTarget, type Target } from './target.js';
 
 /** What was typed. */
 export interface StatusOptions {
@@ -71,14 +73,11 @@ export async function status(options: StatusOptions, ports: StatusPorts): Promis
   if (!opened.ok) return refuse(opened.failure);
   const git = opened.value;
   try {
-    const read = await readAll(git, options);
-    if (!read.ok) return refuse(read.failure);
-    const { specs, issue } = read.value;
-    const [first] = specs;
-    if (options.json) write(terminal, `${JSON.stringify(options.target === null ? { specs } : first)}\n`);
-    else if (issue !== null && first !== undefined) write(terminal, await issueText(git, first, issue));
-    else write(terminal, options.target === null ? overview(specs) : specText(first));
-    return exitCodes.proof;
+    const target = await readTarget(git, options);
+    if (!target.ok) return refuse(target.failure);
+    return target.value.kind === 'backlog'
+      ? await showAll(git, options, terminal)
+      : await showOne(git, { ...options, ...target.value }, terminal);
   } finally {
     await git.close();
   }
@@ -89,37 +88,60 @@ function refuse(failure: Failure): ExitCode {
   return exitCodes.error;
 }
 
-interface AllRead {
-  readonly specs: readonly SpecStatusJson[];
-  readonly issue: string | null;
+async function readTarget(git: OpenedGit, options: StatusOptions): Promise<Result<Target, Failure>> {
+  if (options.target === null) return ok({ kind: 'backlog' });
+  return parseTarget(options.target, { cwd: await realpath(options.folder), top: git.user.topLevel ?? options.folder });
 }
 
-async function readAll(git: OpenedGit, options: StatusOptions): Promise<Result<AllRead, Failure>> {
+/** All Specs; one that cannot be read does not hide the others. */
+async function showAll(git: OpenedGit, options: StatusOptions, terminal: Terminal): Promise<ExitCode> {
   const top = git.user.topLevel;
-  if (options.target === null) {
-    const specs: SpecStatusJson[] = [];
-    for (const slug of await knownSpecs(git, top)) {
-      const read = await readSpec(git, slug, top);
-      if (!read.ok) return read;
-      specs.push(read.value);
-    }
-    return ok({ specs, issue: null });
+  const specs: SpecStatusJson[] = [];
+  const failures: Failure[] = [];
+  for (const slug of await knownSpecs(git, top)) {
+    const read = await readSpec(git, slug, top);
+    if (read.ok) specs.push(read.value);
+    else failures.push(read.failure);
   }
-  const target = parseTarget(options.target, { cwd: await realpath(options.folder), top: top ?? options.folder });
-  if (!target.ok) return target;
-  if (target.value.kind === 'backlog') return readAll(git, { ...options, target: null });
-  const read = await readSpec(git, target.value.spec, top);
-  if (!read.ok) return read;
-  return ok({ specs: [read.value], issue: target.value.kind === 'issue' ? target.value.issue : null });
+  if (options.json) write(terminal, `${JSON.stringify({ specs })}\n`);
+  else if (specs.length > 0 || failures.length === 0) write(terminal, overview(specs));
+  failures.forEach(refuse);
+  return failures.length > 0 ? exitCodes.error : exitCodes.proof;
+}
+
+async function showOne(
+  git: OpenedGit,
+  wanted: Pick<StatusOptions, 'json'> & Exclude<Target, { kind: 'backlog' }>,
+  terminal: Terminal,
+): Promise<ExitCode> {
+  const read = await readSpec(git, wanted.spec, git.user.topLevel);
+  if (!read.ok) return refuse(read.failure);
+  const spec = read.value;
+  if (wanted.kind === 'spec') {
+    write(terminal, wanted.json ? `${JSON.stringify(spec)}\n` : specText(spec));
+    return exitCodes.proof;
+  }
+  const ids = spec.issues.map((issue) => issue.id);
+  const id = findIssue(ids, wanted.issue);
+  const issue = spec.issues.find((one) => one.id === id);
+  if (issue === undefined) {
+    const message = `the Spec ${spec.spec} has no Issue ${JSON.stringify(wanted.issue)}`;
+    return refuse({ kind: 'usage', message, hint: `known: ${ids.join(', ')}` });
+  }
+  write(terminal, wanted.json ? `${JSON.stringify(spec)}\n` : await issueText(git, spec, issue));
+  return exitCodes.proof;
 }
 
 async function knownSpecs(git: OpenedGit, top: string | null): Promise<readonly SpecSlug[]> {
   const branches = [...(await git.listRefs('refs/heads/giro/')).keys()].map((ref) =>
     ref.slice('refs/heads/giro/'.length),
   );
-  const folders =
-    top === null ? [] : (await listFolder(join(top, specsFolder))).filter((entry) => entry.kind === 'folder');
-  const names = new Set([...branches, ...folders.map((entry) => entry.name)]);
+  const folders: string[] = [];
+  for (const entry of top === null ? [] : await listFolder(join(top, specsFolder))) {
+    const isSpec = top !== null && (await kindOf(join(top, specsFolder, entry.name, 'SPEC.md'))) === 'file';
+    if (entry.kind === 'folder' && isSpec) folders.push(entry.name);
+  }
+  const names = new Set([...branches, ...folders]);
   return [...names].sort().flatMap((name) => parseSpecSlug(name) ?? []);
 }
 
@@ -255,8 +277,7 @@ const symbols: Readonly<Record<string, string>> = {
   'in-progress': '▶',
 };
 
-function specText(spec: SpecStatusJson | undefined): string {
-  if (spec === undefined) return '';
+function specText(spec: SpecStatusJson): string {
   const table = tableOf(spec);
   const lines = [
     `${spec.spec}: ${printable(spec.title)}`,
@@ -307,26 +328,22 @@ function nextLines(spec: SpecStatusJson): readonly string[] {
 }
 
 /** One Issue with its whole History. */
-async function issueText(git: OpenedGit, spec: SpecStatusJson, typed: string): Promise<string> {
-  const id = findIssue(
-    spec.issues.map((issue) => issue.id),
-    typed,
-  );
-  const issue = spec.issues.find((one) => one.id === id);
-  if (issue === undefined)
-    return `the Spec ${spec.spec} has no Issue ${JSON.stringify(typed)}; known: ${spec.issues.map((one) => one.id).join(', ')}\n`;
+async function issueText(git: OpenedGit, spec: SpecStatusJson, issue: IssueStatusJson): Promise<string> {
+  const history = await newestHistory(git, spec, issue);
+  const shown = history === '' ? 'no attempt yet' : history.trimEnd();
+  return `${issueLines(issue, tableOf(spec)).join('\n')}\n\n${shown.split('\n').map(printable).join('\n')}\n`;
+}
+
+/** An Issue in progress tells its story on its own branch; one at rest on the integration branch, or nowhere yet. */
+async function newestHistory(git: OpenedGit, spec: SpecStatusJson, issue: IssueStatusJson): Promise<string> {
   const path = `${specsFolder}/${spec.spec}/issues/${issue.id}.md`;
-  const commits = [
-    issue.branch === undefined || issue.state === 'done' ? null : await git.readRef(`refs/heads/${issue.branch}`),
-    spec.tip,
-  ];
-  for (const commit of commits) {
-    const entry = commit === null ? null : await git.readPath(commit, path);
-    if (entry === null) continue;
-    const text = (await git.readBlob(entry.oid)).toString('utf8');
-    const start = text.indexOf('\n## History');
-    const history = start < 0 ? 'no attempt yet' : text.slice(start + 1).trimEnd();
-    return `${issueLines(issue, tableOf(spec)).join('\n')}\n\n${history.split('\n').map(printable).join('\n')}\n`;
-  }
-  return `${issueLines(issue, tableOf(spec)).join('\n')}\n`;
+  const text = spec.tip === null ? null : await readIssueText(git, spec.tip, path);
+  const history = text === null ? '' : historyOf(text);
+  const open = issue.state === 'in-progress' || issue.state === 'needs-human';
+  const branch = issue.branch === undefined || !open ? null : await git.readRef(`refs/heads/${issue.branch}`);
+  const record = branch === null ? null : (await newestRecord(git, branch)).record;
+  const own = record === null ? null : await readIssueText(git, record, path);
+  if (own === null) return history;
+  const mine = historyOf(own);
+  return readHistory(mine).length > readHistory(history).length ? mine : history;
 }

@@ -2,7 +2,7 @@
 import { isAbsolute, relative, resolve } from 'node:path';
 import { checkSpecSlug } from '../config/issue-file.js';
 import { failed, ok, type Failure, type Result } from '../failure.js';
-import { parseIssueId, type IssueId, type SpecSlug } from '../issue.js';
+import { issueNumber, parseIssueId, type IssueId, type SpecSlug } from '../issue.js';
 import { specsFolder } from '../spec.js';
 
 /** What a command works on. The Issue is as typed: a number or `NN-slug`. */
@@ -21,33 +21,48 @@ export function parseTarget(
 ): Result<Target, Failure> {
   if (/\s/.test(text) || text.startsWith('goal:')) return later('a goal in words', text);
   if (text.startsWith('github:')) return later('a GitHub repository', text);
-  const path = insideRepository(text, place);
-  if (path === specsFolder) return ok({ kind: 'backlog' });
-  const inside = path.startsWith(`${specsFolder}/`) ? path.slice(specsFolder.length + 1) : text.replace(/\/+$/, '');
+  // As a path first, from here or from the top; then as a name, which is the same wherever one stands.
+  const names = [...pathsBelowSpecs(text, place), text.replace(/\/+$/, '')].map(readName);
+  const found = names.find((name) => name.ok);
+  if (found !== undefined) return found;
+  if (isAbsolute(text) || /^\.\.?(?:\/|$)/.test(text))
+    return usage(`${JSON.stringify(text)} is not below ${specsFolder} here`, examples);
+  return names.at(0) ?? usage(`${JSON.stringify(text)} is neither a Spec nor an Issue`, examples);
+}
+
+const examples = 'examples: auth, docs/specs/auth, auth/03, auth/03-login';
+
+/** Reads `auth`, `auth/SPEC.md`, `auth/03-login` or `auth/issues/03-login.md`; empty: the backlog. */
+function readName(inside: string): Result<Target, Failure> {
+  if (inside === '') return ok({ kind: 'backlog' });
   const [slug = '', ...rest] = inside.split('/');
   const spec = checkSpecSlug(slug);
   if (!spec.ok) return usage(spec.failure.message, spec.failure.hint);
   if (rest.length === 0 || (rest.length === 1 && rest[0] === 'SPEC.md')) return ok({ kind: 'spec', spec: spec.value });
   const name = (rest[0] === 'issues' ? rest.slice(1) : rest).join('/').replace(/\.md$/, '');
-  if (/^\d+$/.test(name) || parseIssueId(name) !== undefined)
-    return ok({ kind: 'issue', spec: spec.value, issue: name });
-  return usage(
-    `${JSON.stringify(text)} is neither a Spec nor an Issue`,
-    'examples: auth, docs/specs/auth, auth/03, auth/03-login',
-  );
+  const isIssue = /^\d{1,9}$/.test(name) || parseIssueId(name) !== undefined;
+  if (isIssue) return ok({ kind: 'issue', spec: spec.value, issue: name });
+  return usage(`${JSON.stringify(inside)} is neither a Spec nor an Issue`, examples);
 }
 
 /** Finds the Issue that was typed among those of a Spec. */
 export function findIssue(ids: readonly IssueId[], typed: string): IssueId | undefined {
   const number = Number.parseInt(typed, 10);
-  const slug = /^\d+-(.+)$/.exec(typed)?.[1];
-  return ids.find((id) => Number.parseInt(id, 10) === number && (slug === undefined || id.endsWith(`-${slug}`)));
+  const slug = slugOf(typed);
+  return ids.find((id) => issueNumber(id) === number && (slug === undefined || slug === slugOf(id)));
 }
 
-function insideRepository(text: string, place: { readonly cwd: string; readonly top: string }): string {
-  const fromHere = relative(place.top, resolve(place.cwd, text)).replaceAll('\\', '/');
-  const fromTop = isAbsolute(text) ? fromHere : relative(place.top, resolve(place.top, text)).replaceAll('\\', '/');
-  return fromHere.startsWith(specsFolder) ? fromHere : fromTop;
+function slugOf(name: string): string | undefined {
+  return /^\d+-(.+)$/.exec(name)?.[1];
+}
+
+/** What a path names below `docs/specs`, seen from the current folder and from the top. */
+function pathsBelowSpecs(text: string, place: { readonly cwd: string; readonly top: string }): readonly string[] {
+  return [place.cwd, place.top].flatMap((from) => {
+    const path = relative(place.top, resolve(from, text)).replaceAll('\\', '/');
+    if (path === specsFolder) return [''];
+    return path.startsWith(`${specsFolder}/`) ? [path.slice(specsFolder.length + 1)] : [];
+  });
 }
 
 function later(what: string, text: string): Result<Target, Failure> {

@@ -4,14 +4,16 @@
  * | standing    | next step                                                            |
  * |-------------|----------------------------------------------------------------------|
  * | fresh, between, interrupted | an attempt, if the budget has one left               |
- * | by-hand     | a person's commits become the work of an entry: judge                |
+ * | between, answered | a person's changes in the folder become the work of an entry: judge |
+ * | by-hand     | a person's commits on the branch do                                  |
  * | judging     | gates on the committed work                                          |
  * | integrating | the merge lane                                                       |
  *
  * L1 An attempt is recorded before its agent starts, inside the agent's slot.
  * L2 Whatever an agent left is on the Issue's branch before anything is decided about it.
  * L3 A verdict is recorded before its consequence.
- * L4 Once `signal` is aborted no agent and no gate is started; what is recorded stays to be resumed.
+ * L4 Once the branch is somebody else's, nothing more is done for the Issue but to hand it to a human.
+ * L5 Once `signal` is aborted no agent and no gate is started; what is recorded stays to be resumed.
  */
 import type { DriverOutcome } from '../drivers/driver.js';
 import type { EscalationCause } from '../event.js';
@@ -21,7 +23,7 @@ import { dueGates } from '../gates/gate.js';
 import type { Finding, Oid } from '../issue.js';
 import { gateNotes, workNote } from './notes.js';
 import { issuePacket } from './packet.js';
-import type { IssueLoopPorts, IssueRecord, WorkFolder } from './ports.js';
+import type { IssueLoopPorts, IssueRecord, Taken, WorkFolder, WorkNote } from './ports.js';
 import { workerPrompt } from './prompt.js';
 
 /** How an Issue came to rest. */
@@ -32,7 +34,7 @@ export interface AgentSlots {
   agent<T>(run: () => Promise<T>): Promise<T>;
 }
 
-type Step = 'attempt' | 'by-hand' | 'judge' | 'integrate' | IssueEnd;
+type Step = 'attempt' | 'judge' | 'integrate' | IssueEnd;
 
 interface Run {
   readonly ports: IssueLoopPorts;
@@ -40,22 +42,26 @@ interface Run {
   readonly slots: AgentSlots;
   /** Operation failures in a row. */
   failures: number;
-  /** Findings of the engine's own on the work that is being judged. */
-  findings: readonly Finding[];
-  question: string | undefined;
 }
 
 /** Runs one Issue until it is integrated, needs a human, or the run stops. */
 export async function runIssue(ports: IssueLoopPorts, record: IssueRecord, slots: AgentSlots): Promise<IssueEnd> {
-  const run: Run = { ports, record, slots, failures: 0, findings: [], question: undefined };
+  const run: Run = { ports, record, slots, failures: 0 };
   try {
     return await loop(run);
   } catch (error) {
+    // The branch was moved: what was not recorded there is saved where the escalation is published.
+    if (record.lost !== null) return handOver(run, record.lost);
     ports.folders.leave(record.issue.id);
     // A slot that was waited for is refused with the signal's own reason.
     if (ports.signal.aborted && error === ports.signal.reason) return 'stopped';
     throw error;
   }
+}
+
+function handOver(run: Run, lost: string): Promise<'needs-human'> {
+  const why = 'its branch is not as giro left it';
+  return escalate(run, { cause: 'operation-failures', why, findings: [{ message: lost }] });
 }
 
 async function loop(run: Run): Promise<IssueEnd> {
@@ -65,9 +71,6 @@ async function loop(run: Run): Promise<IssueEnd> {
     switch (step) {
       case 'attempt':
         step = await attempt(run);
-        break;
-      case 'by-hand':
-        step = await adopt(run);
         break;
       case 'judge':
         step = await judge(run);
@@ -93,7 +96,7 @@ async function firstStep(run: Run): Promise<Step> {
   switch (record.standing) {
     case 'by-hand':
       await noAgent(run);
-      return 'by-hand';
+      return adopt(run, { code: null, findings: [], size: noSize, subjects: [] });
     case 'judging':
       await noAgent(run);
       return 'judge';
@@ -102,22 +105,56 @@ async function firstStep(run: Run): Promise<Step> {
       ports.emit({ type: 'issue.queued', issue: record.issue.id });
       return 'integrate';
     case 'interrupted':
-      await record.recordVerdict({
-        verdict: 'fail',
-        gates: [],
-        findings: [{ message: 'interrupted: giro ended while this attempt was running' }],
-      });
-      await record.bringOnto(ports.tip());
-      return afterRed(run, [{ message: 'the last attempt was interrupted' }]);
+      return interrupted(run);
     case 'between':
-      await record.bringOnto(ports.tip());
-      return 'attempt';
+      return between(run);
     case 'fresh':
     case 'needs-human':
       return 'attempt';
     default:
       return unreachable(record.standing);
   }
+}
+
+/** The attempt counts; what its agent left is not its result. */
+async function interrupted(run: Run): Promise<Step> {
+  const { record, ports } = run;
+  const findings = [{ message: 'interrupted: giro ended while this attempt was running' }];
+  await record.recordVerdict({ verdict: 'fail', gates: [], findings });
+  await record.bringOnto(ports.tip());
+  if (record.commit !== null && record.budgetUsed >= attemptsAllowed(run)) {
+    // The folder is emptied of the dead agent's files (they are saved): what is found there later is a person's. Where
+    // that cannot be done it is judged like a person's.
+    const { files } = await record.trees();
+    await ports.folders.prepare(record.issue.id, record.commit, files);
+  }
+  return afterRed(run, findings);
+}
+
+/** What was decided before a kill is decided again; after an answer there may be work of a person's to judge. */
+async function between(run: Run): Promise<Step> {
+  const { record, ports } = run;
+  if (record.answered && record.commit !== null) {
+    const { code } = await record.trees();
+    const taken = await ports.folders.found(record.issue.id, record.base);
+    if (taken !== null && taken.code !== null && taken.code !== code) {
+      await noAgent(run);
+      return adopt(run, taken);
+    }
+  }
+  await record.bringOnto(ports.tip());
+  const findings = lastFinding(record);
+  if (record.couldNotBeJudged)
+    return escalate(run, { cause: 'cannot-run-here', why: 'a gate cannot run here', findings });
+  return afterRed(run, findings);
+}
+
+const noSize = { files: 0, insertions: 0, deletions: 0 };
+
+async function adopt(run: Run, work: Taken): Promise<Step> {
+  const { code, findings, size, subjects } = work;
+  await run.record.adoptWork({ code, findings, line: { ...size, subjects, duration: 'by hand' } });
+  return 'judge';
 }
 
 /** Gives back the slot that the Issue was dispatched with: its next step needs no agent. */
@@ -132,7 +169,7 @@ async function attempt(run: Run): Promise<Step> {
   if (ports.signal.aborted) return 'stopped';
   const worked = await run.slots.agent(() => work(run));
   if (worked === null) return 'stopped';
-  if (worked.kind === 'unprepared') return operation(run, worked.reason);
+  if (worked.kind === 'unprepared') return operation(run, worked, { tail: '', findings: [] });
   return takeBack(run, worked);
 }
 
@@ -220,7 +257,9 @@ async function takeBack(run: Run, worked: Extract<Worked, { kind: 'worked' }>): 
   const empty = code === before.baseCode;
   const judged = result.kind === 'finished' && taken.code !== null && !empty;
   const line = workNote(taken, outcome);
-  const commit = code === before.code && !judged ? null : await record.commitWork({ code, line, gated: judged });
+  const isNew = judged || (taken.code !== null && taken.code !== before.shown);
+  const findings = judged ? taken.findings : [];
+  const commit = isNew ? await record.commitWork({ code, line, gated: judged, findings }) : null;
   ports.emit({
     type: 'attempt.finished',
     issue: record.issue.id,
@@ -232,87 +271,91 @@ async function takeBack(run: Run, worked: Extract<Worked, { kind: 'worked' }>): 
     ...taken.size,
     ...('reason' in result ? { reason: result.reason } : empty && !judged ? { reason: 'nothing was changed' } : {}),
   });
-  run.question =
-    result.kind === 'finished' && result.envelope.status === 'blocked' ? (result.envelope.question ?? '') : undefined;
-  if (judged) {
-    run.findings = taken.findings;
-    return 'judge';
-  }
-  return unjudged(run, { outcome, empty, findings: taken.findings });
+  if (judged) return 'judge';
+  const unchanged = taken.code !== null && empty;
+  return unjudged(run, outcome, { findings: taken.findings, unchanged, ...(isNew ? {} : { line }) });
 }
 
-async function unjudged(
-  run: Run,
-  ended: { readonly outcome: DriverOutcome; readonly empty: boolean; readonly findings: readonly Finding[] },
-): Promise<Step> {
+/** What an attempt that is not judged left; `line`: it is not in History yet. */
+interface Left {
+  readonly findings: readonly Finding[];
+  readonly unchanged: boolean;
+  readonly line?: WorkNote;
+}
+
+async function unjudged(run: Run, outcome: DriverOutcome, left: Left): Promise<Step> {
   const { record, ports } = run;
-  const { result, tail } = ended.outcome;
+  const { result, tail } = outcome;
   switch (result.kind) {
     case 'stopped':
-      await record.recordVerdict({ verdict: 'stopped', gates: [], findings: [] });
+      await record.recordVerdict({ verdict: 'stopped', gates: [], findings: left.findings });
       return 'stopped';
     case 'operation':
-      return operation(run, result.reason, tail);
+      return operation(run, result, { tail, findings: left.findings });
     case 'failed':
-      return red(run, [{ message: result.reason, detail: tail }, ...ended.findings]);
+      return red(run, { ...left, findings: [{ message: result.reason, detail: tail }, ...left.findings] });
     case 'finished': {
-      const stray = ended.empty ? await ports.strayFiles() : [];
-      const nothing = ended.empty
+      const stray = left.unchanged ? await ports.strayFiles() : [];
+      const nothing = left.unchanged
         ? [{ message: 'nothing was changed: the files are those of the base', detail: tail }]
         : [];
       const strayed = stray.map((file) => ({
         file,
         message: "changed in the user's checkout during the run, outside the worktree; giro does not touch it",
       }));
-      return red(run, [...nothing, ...strayed, ...ended.findings]);
+      return red(run, { ...left, findings: [...nothing, ...strayed, ...left.findings] });
     }
     default:
       return unreachable(result);
   }
 }
 
-async function red(run: Run, findings: readonly Finding[]): Promise<Step> {
+async function red(run: Run, left: Omit<Left, 'unchanged'>): Promise<Step> {
   const { record, ports } = run;
-  await record.recordVerdict({ verdict: 'fail', gates: [], findings });
+  const { findings, line } = left;
+  await record.recordVerdict({ verdict: 'fail', gates: [], findings, ...(line === undefined ? {} : { line }) });
   ports.emit({ type: 'attempt.judged', issue: record.issue.id, attempt: record.attempt, verdict: 'fail', findings });
   run.failures = 0;
   return afterRed(run, findings);
 }
 
-/** An operation broke: retried with backoff, never charged to the worker. */
-async function operation(run: Run, reason: string, tail?: string): Promise<Step> {
+/** An operation broke: retried with backoff, or when it says that it can be had again; never charged to the worker. */
+async function operation(
+  run: Run,
+  broken: { readonly reason: string; readonly until?: string },
+  left: { readonly tail: string; readonly findings: readonly Finding[] },
+): Promise<Step> {
   const { record, ports } = run;
-  const finding: Finding = { message: reason, ...(tail === undefined || tail === '' ? {} : { detail: tail }) };
-  await record.recordVerdict({ verdict: 'operation', gates: [], findings: [finding] });
+  const { reason } = broken;
+  const finding: Finding = { message: reason, ...(left.tail === '' ? {} : { detail: left.tail }) };
+  await record.recordVerdict({ verdict: 'operation', gates: [], findings: [finding, ...left.findings] });
   run.failures += 1;
   if (run.failures >= ports.policy.budget.failures) {
     const why = `${String(run.failures)} operation failures in a row`;
     return escalate(run, { cause: 'operation-failures', why, findings: [finding] });
   }
-  const inMs = Math.round(Math.min(60_000, 500 * 2 ** run.failures) * (0.5 + ports.jitter()));
+  const backoffMs = Math.round(Math.min(60_000, 500 * 2 ** run.failures) * (0.5 + ports.jitter()));
+  const parkedMs =
+    broken.until === undefined ? 0 : Math.min(Date.parse(broken.until) - ports.clock.now(), longestParkMs);
+  const inMs = Math.max(backoffMs, parkedMs);
   ports.emit({ type: 'issue.retrying', issue: record.issue.id, reason, inMs, failures: run.failures });
   await ports.clock.sleep(inMs, ports.signal);
   return 'attempt';
 }
 
-async function adopt(run: Run): Promise<Step> {
-  await run.record.bringOnto(run.ports.tip());
-  await run.record.adoptWork({ files: 0, insertions: 0, deletions: 0, duration: 'by hand', subjects: [] });
-  return 'judge';
-}
+const longestParkMs = 24 * 60 * 60 * 1000;
 
 async function judge(run: Run): Promise<Step> {
   const { ports, record } = run;
   if (ports.signal.aborted) return 'stopped';
   const { code } = await record.trees();
-  const gates = dueGates(ports.policy.gates, 'issue', record.issue.gates);
+  const own = record.workFindings;
   const verdict = await verify(run, code);
-  if (verdict.gates.some((gate) => gate.cause === 'cancelled')) return 'stopped';
-  const findings = [...run.findings, ...verdict.findings];
-  const notes = gateNotes(verdict);
-  const passed = verdict.passed && run.findings.length === 0 && gates.length > 0;
-  if (passed) {
-    await record.recordVerdict({ verdict: 'pass', code, gates: notes, findings: [] });
+  if (verdict?.gates.some((gate) => gate.cause === 'cancelled') === true) return 'stopped';
+  const findings = [...own, ...(verdict?.findings ?? [])];
+  const gates = verdict === null ? [] : gateNotes(verdict);
+  if (own.length === 0 && verdict?.passed !== false) {
+    await record.recordVerdict({ verdict: 'pass', code, gates, findings: [] });
     ports.emit({
       type: 'attempt.judged',
       issue: record.issue.id,
@@ -322,22 +365,24 @@ async function judge(run: Run): Promise<Step> {
     });
     return 'integrate';
   }
-  const broken = run.findings.length === 0 && onlyBroken(verdict);
+  const broken = own.length === 0 && verdict !== null && onlyBroken(verdict);
   const outcome = broken ? 'operation' : 'fail';
-  await record.recordVerdict({ verdict: outcome, code, gates: notes, findings: run.findings });
+  await record.recordVerdict({ verdict: outcome, code, gates, findings: [] });
   ports.emit({ type: 'attempt.judged', issue: record.issue.id, attempt: record.attempt, verdict: outcome, findings });
-  run.findings = [];
   run.failures = 0;
   if (broken) return escalate(run, { cause: 'cannot-run-here', why: 'a gate cannot run here', findings });
   return afterRed(run, findings);
 }
 
-async function verify(run: Run, code: Oid): Promise<Verdict> {
+/** `null`: no gate is due before the lane, which always has one. */
+async function verify(run: Run, code: Oid): Promise<Verdict | null> {
   const { ports, record } = run;
+  const gates = dueGates(ports.policy.gates, 'issue', record.issue.gates);
+  if (gates.length === 0) return null;
   return ports.verifier.verify({
     scope: 'issue',
     issue: record.issue.id,
-    gates: dueGates(ports.policy.gates, 'issue', record.issue.gates),
+    gates,
     codeTree: code,
     attempt: record.attempt,
     signal: ports.signal,
@@ -356,9 +401,9 @@ async function integrate(run: Run): Promise<Step> {
     case 'held':
       return 'needs-human';
     case 'rejected':
-      await record.recordRejection({ tip: answer.tip, gates: answer.gates, findings: answer.findings });
+      // The findings of gates stand behind their gates.
+      await record.recordRejection({ ...answer, findings: answer.gates.length > 0 ? [] : answer.findings });
       await record.bringOnto(answer.tip);
-      run.question = undefined;
       // Nothing that a worker could repair: the merged tree was not judged at all.
       if (answer.broken) {
         return escalate(run, {
@@ -377,7 +422,7 @@ async function integrate(run: Run): Promise<Step> {
 async function afterRed(run: Run, findings: readonly Finding[]): Promise<Step> {
   const { record, ports } = run;
   const { budget } = ports.policy;
-  if (run.question !== undefined && record.blockedInARow >= budget.blocked) {
+  if (record.blockedInARow >= budget.blocked) {
     return escalate(run, { cause: 'blocked', why: 'the worker is blocked', findings });
   }
   const stuck = record.noProgress(budget.noProgress);
@@ -403,7 +448,7 @@ async function escalate(
     attempts: record.attempt,
     why,
     findings,
-    ...(run.question === undefined ? {} : { asked: run.question }),
+    ...(record.question === undefined ? {} : { asked: record.question }),
   });
   const worktree = ports.folders.leave(record.issue.id);
   await record.escalate({ cause, packet: packet.lines });

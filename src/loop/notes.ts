@@ -22,7 +22,7 @@ export function workNote(taken: Taken, outcome: DriverOutcome): WorkNote {
     ...taken.size,
     duration: formatDuration(outcome.durationMs),
     ...(envelope?.summary === undefined ? {} : { summary: envelope.summary }),
-    ...(envelope?.status === 'blocked' ? { question: envelope.question ?? 'the worker says it is blocked' } : {}),
+    ...(envelope?.status === 'blocked' ? { question: envelope.question ?? '' } : {}),
     subjects: taken.subjects,
   };
 }

@@ -33,23 +33,48 @@ export interface IssueRecord {
   readonly issue: Issue;
   readonly ref: string;
   readonly commit: Oid | null;
+  /** The newest tip of the integration branch that its branch contains. */
+  readonly base: Oid;
   readonly attempt: number;
   readonly budgetUsed: number;
   readonly blockedInARow: number;
+  /** What the worker of the newest attempt asks, when it said `blocked`. */
+  readonly question: string | undefined;
+  /** The gates of the newest attempt could not run at all, and nobody answered since. */
+  readonly couldNotBeJudged: boolean;
   readonly findings: string;
+  /** What the engine found on the work that is to be judged. */
+  readonly workFindings: readonly Finding[];
+  /** A person answered, and no attempt was made since. */
+  readonly answered: boolean;
+  /** Why the branch is not the engine's to write any more: every method but `escalate` then throws. */
+  readonly lost: string | null;
   readonly conflicts: readonly string[];
   readonly standing: 'fresh' | 'interrupted' | 'between' | 'judging' | 'integrating' | 'by-hand' | 'needs-human';
   noProgress(limit: number): string | undefined;
-  trees(): Promise<{ readonly code: Oid; readonly baseCode: Oid }>;
+  /** `shown`: the code that a worker is shown; `files`: the whole tree of the branch. */
+  trees(): Promise<{ readonly code: Oid; readonly shown: Oid; readonly baseCode: Oid; readonly files: Oid }>;
   bringOnto(tip: Oid): Promise<void>;
   recordAttempt(
     driver: string,
   ): Promise<{ readonly attempt: number; readonly commit: Oid; readonly files: Oid; readonly base: Oid }>;
-  adoptWork(work: WorkNote): Promise<void>;
-  commitWork(work: { readonly code: Oid; readonly line: WorkNote; readonly gated: boolean }): Promise<Oid>;
+  /** Takes a person's work: their commits on the branch, or `code` from their folder. */
+  adoptWork(work: {
+    readonly code: Oid | null;
+    readonly line: WorkNote;
+    readonly findings: readonly Finding[];
+  }): Promise<void>;
+  commitWork(work: {
+    readonly code: Oid;
+    readonly line: WorkNote;
+    readonly gated: boolean;
+    readonly findings: readonly Finding[];
+  }): Promise<Oid>;
   recordVerdict(verdict: {
     readonly verdict: 'pass' | 'fail' | 'operation' | 'stopped';
     readonly code?: Oid;
+    /** What the worker left, when no `commitWork` told it. */
+    readonly line?: WorkNote;
     readonly gates: readonly GateNote[];
     readonly findings: readonly Finding[];
   }): Promise<void>;
@@ -80,6 +105,8 @@ export interface Taken {
 export interface WorkFolders {
   prepare(issue: IssueId, commit: Oid, files: Oid): Promise<Result<WorkFolder>>;
   takeBack(issue: IssueId, base: Oid): Promise<Taken>;
+  /** What a folder that an earlier run left holds now; `null` when there is none. */
+  found(issue: IssueId, base: Oid): Promise<Taken | null>;
   /** The Issue is integrated: its folder may be re-used. */
   release(issue: IssueId): void;
   /** The Issue rests unfinished: its folder stays as it is. */

@@ -3,7 +3,7 @@
  * (DESIGN 5). Its actor is "run the Issues", its verifier is *validate*.
  */
 import type { Emit } from '../event.js';
-import type { Verdict, Verifier } from '../gates/gate.js';
+import type { Verdict, Verifier, VerifyRequest } from '../gates/gate.js';
 import { dueGates } from '../gates/gate.js';
 import type { Finding, IssueId, IssueState, Oid, SpecSlug } from '../issue.js';
 import type { Policy } from '../policy.js';
@@ -48,7 +48,13 @@ export interface SpecFinish {
 
 /** The new tip, or why nothing can be written now. */
 export type SpecWritten =
-  { readonly kind: 'recorded'; readonly tip: Oid } | { readonly kind: 'held'; readonly message: string };
+  | { readonly kind: 'recorded'; readonly tip: Oid }
+  | { readonly kind: 'held'; readonly message: string }
+  /** The tip is not the one that was judged any more. */
+  | { readonly kind: 'stale'; readonly message: string };
+
+/** Judgements of the tip before giving up: somebody else keeps moving it. */
+const maxValidations = 8;
 
 /** Runs a Spec to its end. */
 export async function runSpec(ports: SpecLoopPorts): Promise<SpecEnd> {
@@ -56,47 +62,64 @@ export async function runSpec(ports: SpecLoopPorts): Promise<SpecEnd> {
   if (ports.signal.aborted) return { kind: 'stopped' };
   const states = ports.states();
   if (complete(states)) return validate(ports);
-  // One Issue was asked for, and the lane verified it at the tip: that is its proof. The Spec stays active.
-  if (ports.only !== null && states.get(ports.only) === 'done') return { kind: 'proof', tip: ports.tip() };
+  if (ports.only !== null && states.get(ports.only) === 'done') return verifyTip(ports);
   return asking(ports);
 }
 
-/** Runs the Spec's gates on the tip, and writes what came of it. */
+/** Runs the Spec's gates on the tip, and writes what came of it; again when somebody moved the tip meanwhile. */
 async function validate(ports: SpecLoopPorts): Promise<SpecEnd> {
+  let message = '';
+  for (let round = 0; round < maxValidations; round += 1) {
+    const judged = await judgeTip(ports, { scope: 'spec', gates: specGates(ports.policy) });
+    if (judged === null) return { kind: 'stopped' };
+    const { verdict } = judged;
+    ports.emit({
+      type: 'spec.validated',
+      spec: ports.spec,
+      tip: ports.tip(),
+      verdict: verdict.passed ? 'pass' : 'fail',
+      findings: verdict.findings,
+    });
+    const end = await finish(ports, judged);
+    if (end.kind !== 'stale') return end;
+    message = end.message;
+  }
+  return { kind: 'held', message };
+}
+
+/** One Issue was asked for and is done: its proof is that the lane's gates hold at the tip. The Spec stays active. */
+async function verifyTip(ports: SpecLoopPorts): Promise<SpecEnd> {
+  const judged = await judgeTip(ports, {
+    scope: 'integration',
+    gates: dueGates(ports.policy.gates, 'integration', []),
+  });
+  if (judged === null) return { kind: 'stopped' };
+  const { verdict } = judged;
+  return verdict.passed ? { kind: 'proof', tip: ports.tip() } : { kind: 'needs-human', validate: verdict.findings };
+}
+
+interface Judged {
+  readonly verdict: Verdict;
+  readonly code: Oid;
+}
+
+/** `null`: stopped. */
+async function judgeTip(ports: SpecLoopPorts, due: Pick<VerifyRequest, 'scope' | 'gates'>): Promise<Judged | null> {
   const code = await ports.tipCode();
-  const verdict = await ports.verifier.verify({
-    scope: 'spec',
-    issue: null,
-    gates: specGates(ports.policy),
-    codeTree: code,
-    attempt: null,
-    signal: ports.signal,
-  });
-  if (ports.signal.aborted || verdict.gates.some((gate) => gate.cause === 'cancelled')) return { kind: 'stopped' };
-  const passed = verdict.passed;
-  ports.emit({
-    type: 'spec.validated',
-    spec: ports.spec,
-    tip: ports.tip(),
-    verdict: passed ? 'pass' : 'fail',
-    findings: verdict.findings,
-  });
-  return finish(ports, { verdict, code });
+  const { signal } = ports;
+  const verdict = await ports.verifier.verify({ ...due, issue: null, codeTree: code, attempt: null, signal });
+  return signal.aborted || verdict.gates.some((gate) => gate.cause === 'cancelled') ? null : { verdict, code };
 }
 
 async function finish(
   ports: SpecLoopPorts,
-  judged: { readonly verdict: Verdict; readonly code: Oid },
-): Promise<SpecEnd> {
+  judged: Judged,
+): Promise<SpecEnd | Extract<SpecWritten, { kind: 'stale' }>> {
   const { verdict, code } = judged;
   const state = verdict.passed ? 'done' : 'needs-human';
-  const written = await ports.finish({
-    state,
-    gates: gateNotes(verdict),
-    code,
-    validated: verdict.passed ? 'pass' : 'fail',
-  });
-  if (written.kind === 'held') return written;
+  const validated = verdict.passed ? 'pass' : 'fail';
+  const written = await ports.finish({ state, gates: gateNotes(verdict), code, validated });
+  if (written.kind !== 'recorded') return written;
   ports.emit({ type: 'spec.state', spec: ports.spec, state, tip: written.tip });
   return verdict.passed ? { kind: 'proof', tip: written.tip } : { kind: 'needs-human', validate: verdict.findings };
 }
@@ -104,7 +127,7 @@ async function finish(
 async function asking(ports: SpecLoopPorts): Promise<SpecEnd> {
   const code = await ports.tipCode();
   const written = await ports.finish({ state: 'needs-human', gates: [], code, validated: null });
-  if (written.kind === 'held') return written;
+  if (written.kind !== 'recorded') return { kind: 'held', message: written.message };
   ports.emit({ type: 'spec.state', spec: ports.spec, state: 'needs-human', tip: written.tip });
   return { kind: 'needs-human', validate: [] };
 }

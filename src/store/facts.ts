@@ -1,11 +1,11 @@
 /** How the Issues of a Spec stand, from refs and blobs alone: what `giro status` shows and a run starts from. */
 import { historyOf } from '../config/splice.js';
 import type { IssueFacts } from '../event.js';
-import type { Issue, IssueId, Oid, SpecSlug } from '../issue.js';
+import type { Issue, IssueId, IssueState, Oid, SpecSlug } from '../issue.js';
 import type { Spec } from '../spec.js';
 import type { Git } from '../worktree/git-types.js';
-import { lastAttempt, packetQuestion, readHistory } from './history.js';
-import { readCheckpoint, readIssueText } from './read.js';
+import { closings, lastAttempt, packetQuestion, readHistory, type HistoryEntry } from './history.js';
+import { newestRecord, readCheckpoint, readIssueText } from './read.js';
 import { issueRefPrefix } from './refs.js';
 
 /** Branches of the Issues of a Spec, by Issue. */
@@ -28,20 +28,36 @@ export async function readFacts(
     const branch = request.branches.get(issue.id);
     const open = issue.state === 'ready' || issue.state === 'in-progress';
     if (!open || branch === undefined) return undefined;
-    return readIssueText(git, branch, issue.path).then((text) => own.set(issue.id, text));
+    return readOwn(git, branch, issue.path).then((text) => own.set(issue.id, text));
   });
   await Promise.all(read.filter((reading) => reading !== undefined));
   return request.spec.issues.map((issue) => factsOf(issue, own.get(issue.id) ?? null, request.wave(issue.id)));
 }
 
+/** The file as the engine wrote it last, below what a person may have put on the branch. */
+async function readOwn(git: Git, branch: Oid, path: string): Promise<string | null> {
+  const { record } = await newestRecord(git, branch);
+  return record === null ? null : readIssueText(git, record, path);
+}
+
 function factsOf(issue: Issue, own: string | null, wave: number): IssueFacts {
   const common = { id: issue.id, title: issue.title, wave, dependsOn: issue.dependsOn };
-  const mine = own === null ? null : readCheckpoint(own);
-  // A branch that says `done` is one that landed: what the integration branch says counts.
-  if (own === null || mine === null || mine.state !== 'in-progress') {
-    const question = issue.state === 'needs-human' ? { question: packetQuestion(issue.history) } : {};
-    return { ...common, state: issue.state, attempts: lastAttempt(readHistory(issue.history)), ...question };
-  }
-  const attempts = lastAttempt(readHistory(historyOf(own)));
+  const published = readHistory(issue.history);
+  const mine = own === null ? null : { ...readCheckpoint(own), history: readHistory(historyOf(own)) };
+  // What landed or was answered since is not on the branch.
+  if (mine === null || closings(published) > closings(mine.history)) return atRest(issue.state, common, published);
+  // Escalated, but giro ended before the integration branch could show it.
+  if (mine.state === 'needs-human') return atRest('needs-human', common, mine.history);
+  if (mine.state !== 'in-progress') return atRest(issue.state, common, published);
+  const attempts = lastAttempt(mine.history);
   return { ...common, state: 'in-progress', attempts, ...(mine.phase === null ? {} : { phase: mine.phase }) };
+}
+
+function atRest(
+  state: IssueState,
+  common: Pick<IssueFacts, 'id' | 'title' | 'wave' | 'dependsOn'>,
+  history: readonly HistoryEntry[],
+): IssueFacts {
+  const question = state === 'needs-human' ? { question: packetQuestion(history) } : {};
+  return { ...common, state, attempts: lastAttempt(history), ...question };
 }

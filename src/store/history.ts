@@ -23,7 +23,8 @@ export type HistoryEntry =
       readonly verdict?: AttemptVerdict;
       /** Short name of the code tree that was judged; absent when the attempt was not. */
       readonly tree?: string;
-      readonly blocked: boolean;
+      /** What a worker that said `blocked` asks; absent when it did not say so. */
+      readonly question?: string;
       readonly text: string;
     }
   | {
@@ -40,6 +41,10 @@ export interface GateLine {
 }
 
 const heading = '## History';
+const blockedBullet = '- blocked: ';
+const summaryBullet = '- worker says: ';
+const subjectBullet = '- commit by the worker: ';
+const workerBullets = [blockedBullet, summaryBullet, subjectBullet];
 const attemptHeading = /^### Attempt (\d+) · /;
 
 /** Splits a History section into its entries, oldest first. */
@@ -64,39 +69,60 @@ export function blockedInARow(entries: readonly HistoryEntry[]): number {
   let count = 0;
   for (const entry of [...sinceAnswer(entries)].reverse()) {
     if (entry.kind !== 'attempt' || entry.verdict === 'operation' || entry.verdict === 'stopped') continue;
-    if (!entry.blocked || entry.verdict !== 'fail') break;
+    if (entry.question === undefined || entry.verdict !== 'fail') break;
     count += 1;
   }
   return count;
 }
 
+/** Gives what the newest attempt asks, when it said `blocked` and its gates did not answer by passing. */
+export function lastQuestion(entries: readonly HistoryEntry[]): string | undefined {
+  const newest = sinceAnswer(entries).findLast((entry) => entry.kind === 'attempt');
+  return newest?.kind === 'attempt' && newest.verdict !== 'pass' ? newest.question : undefined;
+}
+
+/** Says whether the newest attempt was judged by gates that could not run at all. */
+export function couldNotBeJudged(entries: readonly HistoryEntry[]): boolean {
+  const newest = sinceAnswer(entries).findLast((entry) => entry.kind === 'attempt');
+  return newest?.kind === 'attempt' && newest.verdict === 'operation' && newest.tree !== undefined;
+}
+
+/** Gives what the engine found on the work of an attempt that is not judged yet. */
+export function openFindings(entries: readonly HistoryEntry[]): readonly Finding[] {
+  const newest = entries.findLast((entry) => entry.kind === 'attempt');
+  if (newest?.kind !== 'attempt' || newest.verdict !== undefined) return [];
+  const count = Number(/ · (\d+) findings?(?: · |$)/.exec(baseLine(newest.text))?.[1] ?? 0);
+  // While an entry is open nothing stands behind them.
+  const bullets = newest.text.split('\n').filter((line) => line.startsWith('- '));
+  return count === 0 ? [] : bullets.slice(-count).map((line) => ({ message: line.slice(2) }));
+}
+
 /**
  * Says whether the loop pays again for the same result: the same code tree in two judged attempts running, or the same
- * set of findings in `limit` of them.
+ * set of findings in `limit` of them. An attempt that the lane sent back was judged there.
  */
 export function noProgress(entries: readonly HistoryEntry[], limit: number): string | undefined {
-  const judged = sinceAnswer(entries).filter(
-    (entry): entry is Extract<HistoryEntry, { kind: 'attempt' }> =>
-      entry.kind === 'attempt' && entry.verdict === 'fail' && entry.tree !== undefined,
-  );
+  const judged = redRounds(sinceAnswer(entries));
   const [last, before] = [judged.at(-1), judged.at(-2)];
   if (last !== undefined && before !== undefined && last.tree === before.tree) {
     return 'two attempts running left the same code';
   }
-  const newest = judged.slice(-limit).map((entry) => fingerprint(entry.text));
+  const newest = judged.slice(-limit).map((round) => fingerprint(round.text));
   if (judged.length >= limit && new Set(newest).size === 1) {
     return `the same findings in ${String(limit)} attempts running`;
   }
   return undefined;
 }
 
-/** Gives the text that the next attempt must hear: everything since the newest attempt's heading. */
+/** Gives the text that the next attempt must hear: everything since the newest judged attempt that speaks of the work. */
 export function lastFindings(history: string): string {
   const entries = readHistory(history);
-  const newest = entries.findLastIndex((entry) => entry.kind === 'attempt' && entry.verdict !== undefined);
-  const heard =
-    newest < 0 ? [] : entries.slice(newest).filter((entry) => entry.kind !== 'attempt' || entry.verdict !== undefined);
-  return heard.map((entry) => entry.text.trimEnd()).join('\n\n');
+  const judged = entries.findLastIndex(isJudged);
+  return entries
+    .slice(Math.max(0, judged))
+    .filter((entry) => entry.kind !== 'attempt' || entry.verdict === 'fail' || entry.verdict === 'pass')
+    .map((entry) => entry.text.trimEnd())
+    .join('\n\n');
 }
 
 /** Appends the heading of a new attempt; the entry is open until a verdict closes it. */
@@ -105,7 +131,7 @@ export function openAttempt(
   entry: { readonly attempt: number; readonly at: string; readonly driver: string; readonly base: Oid },
 ): string {
   return append(history, [
-    `### Attempt ${String(entry.attempt)} · ${seconds(entry.at)} · ${entry.driver}`,
+    `### Attempt ${String(entry.attempt)} · ${seconds(entry.at)} · ${oneLine(entry.driver)}`,
     `base ${shortOid(entry.base)}`,
   ]);
 }
@@ -121,14 +147,23 @@ export interface WorkLine {
   readonly subjects: readonly string[];
 }
 
-/** Writes what the worker left into the open entry. */
-export function describeWork(history: string, work: WorkLine): string {
+/** Writes what the worker left, and what the engine found on it, into the open entry. */
+export function describeWork(history: string, work: WorkLine, findings: readonly Finding[] = []): string {
   const size = `${plural(work.files, 'file')} +${String(work.insertions)} -${String(work.deletions)}`;
+  // Only giro writes the base line: what is read back of an entry stands there, where foreign text cannot forge it.
+  const facts = [
+    size,
+    work.duration,
+    'cost unknown',
+    ...(work.question === undefined ? [] : ['blocked']),
+    ...(findings.length === 0 ? [] : [plural(findings.length, 'finding')]),
+  ];
   return extendLast(history, (lines) => [
-    ...lines.map((line) => (line.startsWith('base ') ? `${line} · ${size} · ${work.duration} · cost unknown` : line)),
-    ...(work.summary === undefined ? [] : [`- worker says: ${oneLine(work.summary)}`]),
-    ...work.subjects.map((subject) => `- commit by the worker: ${oneLine(subject)}`),
-    ...(work.question === undefined ? [] : [`- blocked: ${oneLine(work.question)}`]),
+    ...lines.map((line) => (line.startsWith('base ') ? `${line} · ${facts.join(' · ')}` : line)),
+    ...(work.question === undefined ? [] : [`${blockedBullet}${oneLine(work.question)}`]),
+    ...(work.summary === undefined ? [] : [`${summaryBullet}${oneLine(work.summary)}`]),
+    ...work.subjects.map((subject) => `${subjectBullet}${oneLine(subject)}`),
+    ...findings.flatMap((finding) => findingLines(finding, '- ')),
   ]);
 }
 
@@ -180,12 +215,17 @@ export function appendEscalation(
   history: string,
   entry: { readonly at: string; readonly cause: EscalationCause | 'validate-red'; readonly packet: readonly string[] },
 ): string {
-  return append(history, [`### Escalated · ${seconds(entry.at)} · ${entry.cause}`, ...entry.packet.map(oneLine)]);
+  return append(history, [`### Escalated · ${seconds(entry.at)} · ${entry.cause}`, ...entry.packet.map(plainLine)]);
+}
+
+/** Adds to the newest entry where work is kept that no branch has. */
+export function noteSaved(history: string, ref: string): string {
+  return extendLast(history, (lines) => [...lines, `saved: ${oneLine(ref)}`]);
 }
 
 /** Appends that a person answered, which gives the budget back. */
 export function appendAnswer(history: string, entry: { readonly at: string; readonly how: string }): string {
-  return append(history, [`### Answered · ${seconds(entry.at)}`, oneLine(entry.how)]);
+  return append(history, [`### Answered · ${seconds(entry.at)}`, plainLine(entry.how)]);
 }
 
 /** Appends the Spec's own verdict. */
@@ -206,9 +246,14 @@ export function appendValidation(
   ]);
 }
 
+/** Counts what closed a life of the Issue: landings and answers. A History with fewer of them is an older one. */
+export function closings(entries: readonly HistoryEntry[]): number {
+  return entries.filter((entry) => entry.kind === 'integrated' || entry.kind === 'answered').length;
+}
+
 /** Reads the question of the newest packet; empty when there is none. */
-export function packetQuestion(history: string): string {
-  const packet = readHistory(history).findLast((entry) => entry.kind === 'escalated');
+export function packetQuestion(entries: readonly HistoryEntry[]): string {
+  const packet = entries.findLast((entry) => entry.kind === 'escalated');
   return /^question: (.*)$/m.exec(packet?.text ?? '')?.[1] ?? '';
 }
 
@@ -222,13 +267,15 @@ function readEntry(text: string): HistoryEntry {
   const attempt = attemptHeading.exec(text)?.[1];
   if (attempt !== undefined) {
     const verdict = /^verdict: (pass|fail|operation|stopped)$/m.exec(text)?.[1];
-    const tree = /^base .* · tree ([0-9a-f]+)/m.exec(text)?.[1];
+    const base = baseLine(text);
+    const tree = / · tree ([0-9a-f]+)(?: · |$)/.exec(base)?.[1];
+    const question = / · blocked(?: · |$)/.test(base) ? questionIn(text) : undefined;
     return {
       kind: 'attempt',
       attempt: Number(attempt),
       ...(isVerdict(verdict) ? { verdict } : {}),
       ...(tree === undefined ? {} : { tree }),
-      blocked: /^- blocked: /m.test(text),
+      ...(question === undefined ? {} : { question }),
       text,
     };
   }
@@ -246,14 +293,56 @@ function sinceAnswer(entries: readonly HistoryEntry[]): readonly HistoryEntry[] 
   return entries.slice(entries.findLastIndex((entry) => entry.kind === 'answered') + 1);
 }
 
-/** Two entries with the same reasons, whatever their times, sizes and line numbers. */
+interface Round {
+  readonly tree: string;
+  readonly text: string;
+}
+
+/** The judged attempts that came to nothing, each with what the lane said of it. */
+function redRounds(entries: readonly HistoryEntry[]): readonly Round[] {
+  return entries.flatMap((entry, index): readonly Round[] => {
+    if (!isJudged(entry)) return [];
+    const next = entries.findIndex((other, at) => at > index && other.kind === 'attempt');
+    const after = entries.slice(index + 1, next < 0 ? undefined : next).filter((other) => other.kind === 'integration');
+    if (entry.verdict === 'pass' && after.length === 0) return [];
+    return [{ tree: entry.tree, text: [entry, ...after].map((one) => one.text).join('\n') }];
+  });
+}
+
+function isJudged(
+  entry: HistoryEntry,
+): entry is Extract<HistoryEntry, { kind: 'attempt' }> & { readonly tree: string } {
+  return entry.kind === 'attempt' && entry.tree !== undefined && (entry.verdict === 'fail' || entry.verdict === 'pass');
+}
+
+function baseLine(text: string): string {
+  return /^base .*$/m.exec(text)?.[0] ?? '';
+}
+
+/** The first of its kind: foreign text comes behind it. */
+function questionIn(text: string): string {
+  const line = text.split('\n').find((one) => one.startsWith(blockedBullet));
+  return line?.slice(blockedBullet.length) ?? '';
+}
+
+/** Two rounds with the same reasons, whatever their times, places and temporary folders. Counts are part of a reason. */
 function fingerprint(text: string): string {
   const reasons = text
     .split('\n')
     .filter((line) => line.startsWith('- ') || line.startsWith(' '))
-    .filter((line) => !line.startsWith('- worker says') && !line.startsWith('- commit by'))
-    .map((line) => line.replace(/\d+(?:\.\d+)?/g, '0'));
+    .filter((line) => !workerBullets.some((bullet) => line.startsWith(bullet)))
+    .filter((line) => !/^- gate \S+: pass · /.test(line))
+    .map((line) => withoutNoise(line.replace(/^(- gate \S+: fail) · .*$/, '$1')));
   return createHash('sha256').update(reasons.sort().join('\n')).digest('hex');
+}
+
+function withoutNoise(line: string): string {
+  return line
+    .replace(/(?:\/[\w.@+-]+)+\//g, '/')
+    .replace(/\b\d{4}-\d\d-\d\d(?:[T ][\d:.]+Z?)?|\b\d{1,2}:\d\d:\d\d(?:\.\d+)?/g, '<time>')
+    .replace(/\b\d+(?:\.\d+)?\s?(?:ns|µs|us|ms|s|secs?|seconds?|m|mins?|minutes?|h|hours?)\b/g, '<time>')
+    .replace(/:\d+(?::\d+)?\b/g, ':<line>')
+    .replace(/\b(?:0x[0-9a-f]+|[0-9a-f]{12,})\b/gi, '<id>');
 }
 
 function append(history: string, lines: readonly string[]): string {
@@ -270,7 +359,7 @@ function extendLast(history: string, change: (lines: readonly string[]) => reado
 
 function gateLines(gate: GateLine): readonly string[] {
   return [
-    `- gate ${gate.gate}: ${gate.verdict} · ${gate.note}`,
+    `- gate ${oneLine(gate.gate)}: ${gate.verdict} · ${oneLine(gate.note)}`,
     ...gate.findings.flatMap((finding) => findingLines(finding, '  - ')),
   ];
 }
@@ -289,6 +378,12 @@ function findingLines(finding: Finding, bullet: string): readonly string[] {
 
 function oneLine(text: string): string {
   return printable(text.replace(/\s+/g, ' ').trim().slice(0, 2000));
+}
+
+/** A line of its own, at column one, that cannot pass for one of giro's. */
+function plainLine(text: string): string {
+  const line = oneLine(text);
+  return /^(?:#|base |verdict: |- )/.test(line) ? `    ${line}` : line;
 }
 
 function seconds(iso: string): string {

@@ -2,17 +2,22 @@
  * How a Spec's folder gets from the user's checkout onto `giro/<spec>`: the first snapshot, and every later edit.
  *
  * I1 What was read is kept exactly, as the second parent of the commit that takes it in, a child of the tip before.
- * I2 A file of the checkout is an edit only if its blob is neither the last one taken in nor one that giro wrote.
+ * I2 A file of the checkout is an edit only if its text is neither the last one taken in nor one that giro wrote. What an
+ *    intake took over unchanged is the person's text, not giro's: an older one put back is an edit.
  * I3 Bodies and user-owned keys come from the person; `state`, `attempt`, `phase` and History stay giro's, unless the
  *    person changed `state` on purpose.
  * I4 Absence is a removal only of a file that the last intake had, and is reported.
+ * I5 What cannot be read is taken as it is, so that checking the files reports it.
  */
+import { decode, readFields, splitFrontmatter } from '../config/frontmatter.js';
 import { historyOf, replaceHistory, spliceFrontmatter } from '../config/splice.js';
-import { parseOid, type IssueState, type Oid, type SpecSlug } from '../issue.js';
-import type { Git } from '../worktree/git-types.js';
+import type { IssueState, Oid, SpecSlug } from '../issue.js';
+import { parseOid } from '../issue.js';
+import type { SpecState } from '../spec.js';
+import type { Git, LoggedCommit } from '../worktree/git-types.js';
 import { frameObject, nameObject } from '../worktree/objects.js';
-import { appendAnswer } from './history.js';
-import { readCheckpoint, readSpecFiles, type SpecFile } from './read.js';
+import { appendAnswer, budgetUsed, readHistory } from './history.js';
+import { newestRecord, readCheckpoint, readIssueText, readSpecFiles, type SpecFile } from './read.js';
 import { checkpointOf, trailer } from './trailers.js';
 
 /** The Spec's files as the next commit on `giro/<spec>` will hold them, and what changed. */
@@ -28,49 +33,51 @@ export interface Intake {
   readonly answered: readonly string[];
 }
 
-/** Prepares the first snapshot: `in-progress` and `needs-human` count as `ready`. */
-export function firstIntake(files: readonly SpecFile[]): Intake {
-  const taken = files.map((file): [string, string | Buffer] => {
-    if (!isMarkdown(file.path)) return [file.path, file.bytes];
-    const text = file.bytes.toString('utf8');
-    if (isSpecFile(file.path)) return [file.path, setState(text, 'active')];
-    if (!isIssueFile(file.path)) return [file.path, file.bytes];
-    const { state } = readCheckpoint(text);
-    return [file.path, state === 'in-progress' || state === 'needs-human' ? setState(text, 'ready') : text];
+/** Prepares the first snapshot: `in-progress` and `needs-human` count as `ready`, with their whole budget. */
+export function firstIntake(files: readonly SpecFile[], at: string): Intake {
+  const taken = files.map(({ path, bytes }): [string, string | Buffer] => {
+    const text = isSpecFile(path) || isIssueFile(path) ? editable(bytes) : null;
+    if (text === null) return [path, bytes];
+    return [path, isSpecFile(path) ? setState(text, 'active') : asNew(text, at)];
   });
   return { files: new Map(taken), edited: [], removed: [], editedAfterwards: [], answered: [] };
 }
 
-/** Prepares what a later run takes in. `checkout: null` means that the checkout has no such folder. */
-export async function laterIntake(
-  git: Git,
-  request: {
-    readonly spec: SpecSlug;
-    readonly tip: Oid;
-    readonly branches: readonly Oid[];
-    readonly folder: string;
-    readonly checkout: readonly SpecFile[] | null;
-    /** The run before this one ended asking: naming the Spec again is the answer. */
-    readonly answers: boolean;
-    readonly at: string;
-  },
-): Promise<Intake> {
+/** What a later intake starts from. */
+export interface LaterRequest {
+  readonly spec: SpecSlug;
+  readonly tip: Oid;
+  /** The branches of the Issues, by Issue. */
+  readonly branches: ReadonlyMap<string, Oid>;
+  readonly folder: string;
+  /** `null`: the checkout has no such folder. */
+  readonly checkout: readonly SpecFile[] | null;
+  /** The run before this one ended asking: naming the Spec again is the answer. */
+  readonly answers: boolean;
+  readonly at: string;
+}
+
+/** Prepares what a later run takes in. */
+export async function laterIntake(git: Git, request: LaterRequest): Promise<Intake> {
   const present = new Map((await readSpecFiles(git, request.tip, request.spec)).map((file) => [file.path, file.bytes]));
-  const edits = request.checkout === null ? noEdits : await findEdits(git, { ...request, checkout: request.checkout });
+  const byHand = await workByHand(git, request, present);
+  const edits = await findEdits(git, request, { present, byHand });
   const files = new Map<string, string | Buffer>(present);
   const editedAfterwards: string[] = [];
   for (const [path, edit] of edits.changed) {
     const mine = present.get(path);
-    files.set(path, takeEdit(path, edit, mine));
-    if (mine !== undefined && isIssueFile(path) && stateOf(mine) === 'done' && stateOf(files.get(path)) === 'done') {
+    files.set(path, takeEdit(path, edit, { mine, at: request.at }));
+    if (isIssueFile(path) && stateOf(mine) === 'done' && stateOf(files.get(path)) === 'done')
       editedAfterwards.push(path);
-    }
   }
-  const removed = edits.removed.filter((path) => isIssueFile(path) && stateOf(present.get(path)) !== 'done');
+  const removed = edits.removed.filter(
+    (path) => !isSpecFile(path) && !(isIssueFile(path) && stateOf(present.get(path)) === 'done'),
+  );
   for (const path of removed) files.delete(path);
-  const answered = answer(files, request, new Set(edits.changed.keys()));
-  const specFile = files.get(`${request.folder}/SPEC.md`);
-  if (specFile !== undefined) files.set(`${request.folder}/SPEC.md`, setState(specFile.toString(), 'active'));
+  const answered = answer(files, request, { edited: edits.changed, byHand });
+  const specPath = `${request.folder}/SPEC.md`;
+  const specText = editable(files.get(specPath));
+  if (specText !== null && knownSpecState(specText)) files.set(specPath, setState(specText, 'active'));
   return { files, edited: [...edits.changed.keys(), ...removed], removed, editedAfterwards, answered };
 }
 
@@ -79,7 +86,7 @@ export async function findBase(git: Git, tip: Oid): Promise<Oid | null> {
   for (let next: Oid | undefined = tip; next !== undefined;) {
     const commit = await git.readCommit(next);
     const base = trailer(commit.message, 'Giro-Base');
-    if (base !== undefined) return parseOid(base);
+    if (base !== undefined) return (await git.readCommit(parseOid(base))).oid;
     next = commit.parents[0];
   }
   return null;
@@ -87,8 +94,8 @@ export async function findBase(git: Git, tip: Oid): Promise<Oid | null> {
 
 interface Edit {
   readonly bytes: Buffer;
-  /** As the last intake had it. */
-  readonly before: Buffer | null;
+  /** The version it was made from, as far as that can be told. */
+  readonly basis: Buffer | null;
 }
 
 interface Edits {
@@ -96,62 +103,133 @@ interface Edits {
   readonly removed: readonly string[];
 }
 
-const noEdits: Edits = { changed: new Map(), removed: [] };
+/** Issues with commits of a person on their branch: the file there, and as giro wrote it last below them. */
+type ByHand = ReadonlyMap<string, { readonly text: string | null; readonly recorded: string | null }>;
+
+async function workByHand(git: Git, request: LaterRequest, present: ReadonlyMap<string, Buffer>): Promise<ByHand> {
+  const found = new Map<string, { readonly text: string | null; readonly recorded: string | null }>();
+  for (const [issue, branch] of request.branches) {
+    const path = `${request.folder}/issues/${issue}.md`;
+    const state = stateOf(present.get(path));
+    if (state === null || state === 'done' || state === 'wontfix') continue;
+    const { record, byHand } = await newestRecord(git, branch);
+    if (!byHand) continue;
+    const recorded = record === null ? null : await readIssueText(git, record, path);
+    found.set(path, { text: await readIssueText(git, branch, path), recorded });
+  }
+  return found;
+}
 
 async function findEdits(
   git: Git,
-  request: {
-    readonly spec: SpecSlug;
-    readonly tip: Oid;
-    readonly branches: readonly Oid[];
-    readonly folder: string;
-    readonly checkout: readonly SpecFile[];
-  },
+  request: LaterRequest,
+  known: { readonly present: ReadonlyMap<string, Buffer>; readonly byHand: ByHand },
 ): Promise<Edits> {
   const base = await findBase(git, request.tip);
-  const log = await git.logBlobs([request.tip, ...request.branches], base === null ? [] : [base], request.folder);
-  const written = new Set<string>();
-  for (const commit of log) {
-    if (checkpointOf(commit.message) === 'as-read') continue;
-    for (const change of commit.changes) written.add(`${change.path}\0${change.oid ?? ''}`);
-  }
-  const lastRead = log.find((commit) => checkpointOf(commit.message) === 'as-read');
-  const last = new Map(
-    (lastRead === undefined ? [] : await readSpecFiles(git, lastRead.commit, request.spec)).map((file) => [
-      file.path,
-      file.bytes,
-    ]),
-  );
+  const tips = [request.tip, ...request.branches.values()];
+  const versions = await versionsOf(git, await git.logBlobs(tips, base === null ? [] : [base], request.folder));
+  const last = new Map((await lastRead(git, request)).map((file) => [file.path, file.bytes]));
   const changed = new Map<string, Edit>();
-  for (const file of request.checkout) {
-    const before = last.get(file.path) ?? null;
-    const name = nameObject(git.hash, frameObject('blob', file.bytes));
-    if (before?.equals(file.bytes) === true || written.has(`${file.path}\0${name}`)) continue;
-    changed.set(file.path, { bytes: file.bytes, before });
+  const look = async (path: string, bytes: Buffer, before: Buffer | null): Promise<void> => {
+    const own = versions.get(path) ?? [];
+    const name = nameObject(git.hash, frameObject('blob', bytes));
+    const same = before?.equals(bytes) === true || known.present.get(path)?.equals(bytes) === true;
+    if (same || own.some((oid) => oid === name)) return;
+    const theirs = [...(before === null ? [] : [before]), ...(await Promise.all(own.map((oid) => git.readBlob(oid))))];
+    if (theirs.some((version) => sameText(path, version, bytes))) return;
+    changed.set(path, { bytes, basis: basisOf(bytes, theirs) ?? before });
+  };
+  for (const [path, { text, recorded }] of known.byHand) {
+    if (text !== null && recorded !== null && text !== recorded)
+      await look(path, Buffer.from(text), Buffer.from(recorded));
   }
-  const here = new Set(request.checkout.map((file) => file.path));
-  return { changed, removed: [...last.keys()].filter((path) => !here.has(path)) };
+  for (const file of request.checkout ?? []) await look(file.path, file.bytes, last.get(file.path) ?? null);
+  const here = new Set((request.checkout ?? []).map((file) => file.path));
+  return { changed, removed: request.checkout === null ? [] : [...last.keys()].filter((path) => !here.has(path)) };
+}
+
+/** The versions of each file that giro wrote, newest first. */
+async function versionsOf(git: Git, log: readonly LoggedCommit[]): Promise<ReadonlyMap<string, readonly Oid[]>> {
+  const byCommit = new Map(log.map((commit) => [commit.commit, commit]));
+  const versions = new Map<string, Oid[]>();
+  for (const { commit, message, changes } of log) {
+    const checkpoint = checkpointOf(message);
+    if (checkpoint === undefined || checkpoint === 'as-read') continue;
+    const isIntake = checkpoint === 'snapshot' || checkpoint === 'import';
+    const asRead = isIntake ? (await git.readCommit(commit)).parents[1] : undefined;
+    const theirs = new Set((asRead === undefined ? [] : (byCommit.get(asRead)?.changes ?? [])).map(keyOf));
+    for (const change of changes) {
+      if (change.oid === null || theirs.has(keyOf(change))) continue;
+      versions.set(change.path, [...(versions.get(change.path) ?? []), change.oid]);
+    }
+  }
+  return versions;
+}
+
+function keyOf(change: { readonly path: string; readonly oid: Oid | null }): string {
+  return `${change.path}\0${change.oid ?? ''}`;
+}
+
+/** The folder as the newest intake read it. */
+async function lastRead(git: Git, request: LaterRequest): Promise<readonly SpecFile[]> {
+  for (let next: Oid | undefined = request.tip; next !== undefined;) {
+    const { message, parents } = await git.readCommit(next);
+    const checkpoint = checkpointOf(message);
+    const [first, second]: readonly (Oid | undefined)[] = parents;
+    const isIntake = checkpoint === 'snapshot' || checkpoint === 'import';
+    if (isIntake && second !== undefined) return readSpecFiles(git, second, request.spec);
+    if (checkpoint === 'snapshot') return [];
+    next = first;
+  }
+  return [];
+}
+
+/** Line ends may be the work of git's own conversion. */
+function sameText(path: string, left: Buffer, right: Buffer): boolean {
+  return isMarkdown(path) && withLineFeeds(left) === withLineFeeds(right);
+}
+
+function withLineFeeds(bytes: Buffer): string {
+  return bytes.toString('utf8').replaceAll('\r\n', '\n');
+}
+
+/** The version whose History the edited text still carries. */
+function basisOf(bytes: Buffer, known: readonly Buffer[]): Buffer | undefined {
+  const text = editable(bytes);
+  if (text === null) return undefined;
+  const history = historyOf(text).trimEnd();
+  return known.find((version) => {
+    const other = editable(version);
+    return other !== null && historyOf(other).trimEnd() === history;
+  });
 }
 
 /** Joins a person's file with giro's: their text, giro's keys and History (I3). */
-function takeEdit(path: string, edit: Edit, mine: Buffer | undefined): string | Buffer {
-  if (!isMarkdown(path) || !(isIssueFile(path) || isSpecFile(path))) return edit.bytes;
-  const text = edit.bytes.toString('utf8');
-  if (mine === undefined) {
-    const { state } = readCheckpoint(text);
-    return isIssueFile(path) && state === 'in-progress' ? setState(text, 'ready') : text;
-  }
-  const ours = mine.toString('utf8');
-  const state = isSpecFile(path) ? specState(ours) : issueState(text, edit.before?.toString('utf8') ?? null, ours);
-  return spliceFrontmatter(replaceHistory(text, historyOf(ours)), { state, attempt: null, phase: null });
+function takeEdit(
+  path: string,
+  edit: Edit,
+  own: { readonly mine: Buffer | undefined; readonly at: string },
+): string | Buffer {
+  const text = isSpecFile(path) || isIssueFile(path) ? editable(edit.bytes) : null;
+  if (text === null || (isIssueFile(path) && stateOf(text) === null)) return edit.bytes;
+  const ours = editable(own.mine);
+  if (ours === null) return isIssueFile(path) ? asNew(text, own.at) : text;
+  if (isSpecFile(path)) return replaceHistory(text, historyOf(ours));
+  const [before, state] = [stateOf(ours), issueState(text, edit.basis, ours)];
+  const history = historyOf(ours);
+  const reopened = state === 'ready' && (before === 'done' || before === 'wontfix');
+  const told = reopened ? appendAnswer(history, { at: own.at, how: 'the Issue was set to ready again' }) : history;
+  return spliceFrontmatter(replaceHistory(text, told), { state, attempt: null, phase: null });
 }
 
 /** The person's `state` counts only when they changed it on purpose. */
-function issueState(text: string, before: string | null, ours: string): IssueState {
-  const wanted = readCheckpoint(text).state;
-  const had = before === null ? null : readCheckpoint(before).state;
-  const mine = readCheckpoint(ours).state ?? 'ready';
-  if (wanted === null || wanted === had || wanted === 'in-progress' || wanted === 'needs-human') return mine;
+function issueState(text: string, basis: Buffer | null, ours: string): IssueState {
+  const mine = stateOf(ours) ?? 'ready';
+  const [wanted, had] = [stateOf(text), stateOf(basis ?? undefined)];
+  if (wanted === null || had === null || wanted === had) return mine;
+  if (wanted === 'in-progress' || wanted === 'needs-human') return mine;
+  // What is integrated stays so, unless it is to be done again.
+  if (mine === 'done' && wanted === 'wontfix') return mine;
   // An answer is more than a state: `answer` writes it.
   return wanted === 'ready' && mine === 'needs-human' ? mine : wanted;
 }
@@ -159,22 +237,56 @@ function issueState(text: string, before: string | null, ours: string): IssueSta
 function answer(
   files: Map<string, string | Buffer>,
   request: { readonly answers: boolean; readonly at: string },
-  edited: ReadonlySet<string>,
+  done: { readonly edited: ReadonlyMap<string, unknown>; readonly byHand: ReadonlyMap<string, unknown> },
 ): readonly string[] {
-  const answered: string[] = [];
+  const paths: string[] = [];
   for (const [path, content] of files) {
     if (!isIssueFile(path) || stateOf(content) !== 'needs-human') continue;
-    if (!request.answers && !edited.has(path)) continue;
-    const how = edited.has(path)
-      ? 'the Issue was edited; the budget is given back'
-      : 'run again; the budget is given back';
-    const text = content.toString();
-    const history = appendAnswer(historyOf(text), { at: request.at, how });
+    const what = done.edited.has(path)
+      ? 'the Issue was edited'
+      : done.byHand.has(path)
+        ? 'fixed by hand on its branch'
+        : request.answers
+          ? 'run again'
+          : null;
+    const text = editable(content);
+    if (what === null || text === null) continue;
+    const history = appendAnswer(historyOf(text), { at: request.at, how: `${what}; the budget is given back` });
     files.set(path, setState(replaceHistory(text, history), 'ready'));
-    answered.push(path);
+    paths.push(path);
   }
-  return answered;
+  return paths;
 }
+
+/** An Issue that starts its life on this branch; what another life used of its budget is given back. */
+function asNew(text: string, at: string): string {
+  const { state } = readCheckpoint(text);
+  if (state === 'done' || state === 'wontfix') return text;
+  const history = historyOf(text);
+  const used = budgetUsed(readHistory(history)) > 0;
+  const told = used
+    ? replaceHistory(text, appendAnswer(history, { at, how: 'taken in anew; the budget is given back' }))
+    : text;
+  return state === 'in-progress' || state === 'needs-human' ? setState(told, 'ready') : told;
+}
+
+/** The text of a file whose frontmatter can be edited; `null`: it is reported when the files are checked (I5). */
+function editable(content: string | Buffer | undefined): string | null {
+  if (content === undefined) return null;
+  const source = decode('', Buffer.from(content));
+  if (!source.ok) return null;
+  const split = splitFrontmatter(source.value);
+  if (!split.ok || readFields(source.value, split.value).problems.length > 0) return null;
+  return source.value.text;
+}
+
+/** A word that is none is reported, not replaced. */
+function knownSpecState(text: string): boolean {
+  const { word } = readCheckpoint(text);
+  return word === null || specStates.some((state) => state === word);
+}
+
+const specStates: readonly SpecState[] = ['draft', 'active', 'done', 'needs-human'];
 
 function setState(text: string, state: string): string {
   return spliceFrontmatter(text, { state, attempt: null, phase: null });
@@ -182,10 +294,6 @@ function setState(text: string, state: string): string {
 
 function stateOf(content: string | Buffer | undefined): IssueState | null {
   return content === undefined ? null : readCheckpoint(content.toString()).state;
-}
-
-function specState(text: string): string {
-  return /^state:\s*(\S+)/m.exec(text)?.[1] ?? 'active';
 }
 
 function isMarkdown(path: string): boolean {
@@ -196,7 +304,6 @@ function isSpecFile(path: string): boolean {
   return /^docs\/specs\/[^/]+\/SPEC\.md$/.test(path);
 }
 
-/** Says whether a path is that of an Issue file. */
 function isIssueFile(path: string): boolean {
   return /^docs\/specs\/[^/]+\/issues\/\d+-[^/]+\.md$/.test(path);
 }

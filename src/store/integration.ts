@@ -2,9 +2,10 @@
 import { historyOf, replaceHistory, spliceFrontmatter } from '../config/splice.js';
 import type { Oid, SpecSlug } from '../issue.js';
 import { shortOid } from '../issue.js';
+import { printable } from '../platform/text.js';
 import { specsFolder, type SpecState } from '../spec.js';
 import type { Git } from '../worktree/git-types.js';
-import { appendIntegration, type GateLine } from './history.js';
+import { appendIntegration, noteSaved, type GateLine } from './history.js';
 import type { Intake } from './intake.js';
 import type { Journal } from './journal.js';
 import { readIssueText, type SpecFile } from './read.js';
@@ -26,30 +27,41 @@ export async function intakeCommit(
   facts: BranchFacts,
   request: {
     readonly parent: Oid;
-    readonly read: readonly SpecFile[];
+    /** `null`: there was no such folder, and nothing is told of it. */
+    readonly read: readonly SpecFile[] | null;
     readonly intake: Intake;
     readonly kind: 'snapshot' | 'import';
   },
 ): Promise<Oid> {
   const { git, spec } = facts;
-  const { parent, kind } = request;
+  const { parent, read, kind } = request;
   const tree = (await git.readCommit(parent)).tree;
   const folder = `${specsFolder}/${spec}`;
   const emptied = await git.editTree(tree, new Map([[folder, null]]));
-  const asRead = await git.writeCommit({
-    tree: await withFiles(git, emptied, new Map(request.read.map((file) => [file.path, file.bytes]))),
-    parents: [parent],
-    message: message(facts, { checkpoint: 'as-read', subject: `${folder} as read from the checkout` }),
-    at: facts.now(),
-  });
+  const asRead = read === null ? [] : [await asReadCommit(facts, { parent, emptied, read })];
   const subject =
     kind === 'snapshot'
       ? `${spec}: snapshot of ${folder} on ${shortOid(parent)}`
       : `${spec}: ${importSubject(request.intake)}`;
   return git.writeCommit({
     tree: await withFiles(git, emptied, request.intake.files),
-    parents: [parent, asRead],
+    parents: [parent, ...asRead],
     message: message(facts, { checkpoint: kind, subject }),
+    at: facts.now(),
+  });
+}
+
+/** A child of the tip before, so that no unrelated history gets into the person's. */
+async function asReadCommit(
+  facts: BranchFacts,
+  request: { readonly parent: Oid; readonly emptied: Oid; readonly read: readonly SpecFile[] },
+): Promise<Oid> {
+  const { git, spec } = facts;
+  const { parent, emptied, read } = request;
+  return git.writeCommit({
+    tree: await withFiles(git, emptied, new Map(read.map((file) => [file.path, file.bytes]))),
+    parents: [parent],
+    message: message(facts, { checkpoint: 'as-read', subject: `${specsFolder}/${spec} as read from the checkout` }),
     at: facts.now(),
   });
 }
@@ -81,11 +93,18 @@ export async function landedCommit(
 /** The docs-only commit that shows an escalated Issue where all stories can be read. */
 export async function escalationCommit(
   facts: BranchFacts,
-  request: { readonly tip: Oid; readonly journal: Journal },
+  request: {
+    readonly tip: Oid;
+    readonly journal: Journal;
+    /** Where work is kept that the Issue's branch cannot hold. */
+    readonly saved: string | null;
+  },
 ): Promise<Oid> {
   const { git } = facts;
-  const { tip, journal } = request;
-  const file = await journal.fileAt(tip, 'needs-human');
+  const { tip, journal, saved } = request;
+  const file = await journal.fileAt(tip, 'needs-human', (history) =>
+    saved === null ? history : noteSaved(history, saved),
+  );
   return docsCommit(facts, {
     tip,
     files: new Map([[journal.issue.path, file]]),
@@ -160,6 +179,7 @@ function message(
 }
 
 function importSubject(intake: Intake): string {
-  if (intake.edited.length > 0) return `edits of ${intake.edited.map((path) => path.split('/').at(-1)).join(', ')}`;
+  if (intake.edited.length > 0)
+    return `edits of ${intake.edited.map((path) => printable(path.split('/').at(-1) ?? '')).join(', ')}`;
   return intake.answered.length > 0 ? 'run again: escalated Issues get their budget back' : 'run again';
 }

@@ -6,6 +6,8 @@
  * J2 `docs/specs/` of every commit is the integration branch's, with this Issue's own file replaced from this record.
  * J3 User-owned parts of the file come from `giro/<spec>`; `state`, `attempt`, `phase` and History come from here.
  * J4 Nothing is rewritten: a commit's first parent is the branch's last value.
+ * J5 Once the branch turns out to be moved by somebody else, it is not written again; what was recorded goes on in
+ *    commits that no branch has, to be saved.
  */
 import { historyOf, replaceHistory, spliceFrontmatter } from '../config/splice.js';
 import type { Finding, Issue, IssueId, IssueState, Oid, Phase, SpecSlug } from '../issue.js';
@@ -13,28 +15,32 @@ import { shortOid } from '../issue.js';
 import type { EscalationCause } from '../event.js';
 import { unreachable } from '../failure.js';
 import type { Clock } from '../platform/clock.js';
-import type { Git } from '../worktree/git-types.js';
+import type { Git, MoveFailure } from '../worktree/git-types.js';
 import {
   appendEscalation,
   appendIntegration,
   blockedInARow,
   budgetUsed,
   closeAttempt,
+  closings,
+  couldNotBeJudged,
   describeWork,
   lastAttempt,
   lastFindings,
+  lastQuestion,
   noProgress,
   openAttempt,
+  openFindings,
   readHistory,
   type AttemptVerdict,
   type GateLine,
   type HistoryEntry,
   type WorkLine,
 } from './history.js';
-import { readCheckpoint, readIssueText } from './read.js';
-import { issueRef } from './refs.js';
+import { newestRecord, readCheckpoint, readIssueText } from './read.js';
+import { branchName, issueRef } from './refs.js';
 import { codeTree, joinTree, specsTree, withFiles } from './tree.js';
-import { checkpointOf, commitMessage, type Checkpoint } from './trailers.js';
+import { commitMessage, type Checkpoint } from './trailers.js';
 
 /** Where an Issue stands when a run takes it up. */
 export type Standing =
@@ -56,7 +62,7 @@ type Onto =
   | { readonly kind: 'clean'; readonly tip: Oid; readonly code: Oid }
   | { readonly kind: 'conflict'; readonly tip: Oid; readonly code: Oid; readonly files: readonly string[] };
 
-/** A branch that did not stand where the engine left it. */
+/** Thrown when a branch did not stand where the engine left it; the journal's `lost` says the same. */
 export class BranchMovedError extends Error {
   readonly ref: string;
   constructor(ref: string, message: string) {
@@ -78,6 +84,8 @@ export class Journal {
   #base: Oid;
   #onto: Onto | null = null;
   #standing: Standing;
+  #workFindings: readonly Finding[];
+  #lost: string | null = null;
 
   constructor(ports: JournalPorts, start: JournalStart) {
     this.#ports = ports;
@@ -90,6 +98,7 @@ export class Journal {
     this.#refValue = start.refValue;
     this.#base = start.base;
     this.#standing = start.standing;
+    this.#workFindings = openFindings(readHistory(start.history));
   }
 
   /** The Issue as its file on the integration branch says. */
@@ -131,6 +140,31 @@ export class Journal {
 
   get blockedInARow(): number {
     return blockedInARow(this.entries);
+  }
+
+  /** What the worker of the newest attempt asks, when it said `blocked`. */
+  get question(): string | undefined {
+    return lastQuestion(this.entries);
+  }
+
+  /** True: the gates of the newest attempt could not run at all, and nobody answered since. */
+  get couldNotBeJudged(): boolean {
+    return couldNotBeJudged(this.entries);
+  }
+
+  /** What the engine found on the work that is to be judged. */
+  get workFindings(): readonly Finding[] {
+    return this.#workFindings;
+  }
+
+  /** True: a person answered, and no attempt was made since. */
+  get answered(): boolean {
+    return this.entries.at(-1)?.kind === 'answered';
+  }
+
+  /** Why the branch is not the engine's to write any more; `null` while it is. */
+  get lost(): string | null {
+    return this.#lost;
   }
 
   /** Why going on would pay again for the same result; `undefined` when it would not. */
@@ -176,6 +210,7 @@ export class Journal {
     const onto = this.#onto;
     const base = onto?.tip ?? this.#base;
     this.#history = openAttempt(this.#history, { attempt, at: clock.iso(), driver, base });
+    this.#workFindings = [];
     const parents = this.#commit === null ? [base] : onto?.kind === 'clean' ? [this.#commit, onto.tip] : [this.#commit];
     const code = onto?.kind === 'clean' ? onto.code : await this.#code(this.#commit ?? base);
     if (onto?.kind === 'clean') {
@@ -198,23 +233,35 @@ export class Journal {
     return { attempt, commit, files, base };
   }
 
-  /** Gives the code of the branch, and the code its diff starts from. */
-  async trees(): Promise<{ readonly code: Oid; readonly baseCode: Oid }> {
+  /**
+   * Gives the code of the branch, the code that a worker is shown (that, or a merge to resolve), the code that the diff
+   * starts from, and the whole tree of the branch.
+   */
+  async trees(): Promise<{ readonly code: Oid; readonly shown: Oid; readonly baseCode: Oid; readonly files: Oid }> {
     const base = this.#onto?.tip ?? this.#base;
-    return { code: await this.#code(this.#commit ?? base), baseCode: await this.#code(base) };
+    const { tree: files } = await this.#ports.git.readCommit(this.#commit ?? base);
+    const code = await codeTree(this.#ports.git, files);
+    return { code, shown: this.#onto?.code ?? code, baseCode: await this.#code(base), files };
   }
 
-  /** Commits what the worker left. `phase` is `judging` when gates come next. */
-  async commitWork(work: { readonly code: Oid; readonly line: WorkLine; readonly gated: boolean }): Promise<Oid> {
+  /** Commits what the worker left, with what the engine found on it. `gated`: gates come next. */
+  async commitWork(work: {
+    readonly code: Oid;
+    readonly line: WorkLine;
+    readonly gated: boolean;
+    readonly findings: readonly Finding[];
+  }): Promise<Oid> {
     const onto = this.#onto;
-    this.#history = describeWork(this.#history, work.line);
+    const phase = work.gated ? 'judging' : 'working';
+    this.#history = describeWork(this.#history, work.line, work.findings);
+    this.#workFindings = work.findings;
     const commit = await this.#advance({
-      checkpoint: work.gated ? 'judging' : 'working',
+      checkpoint: phase,
       subject: `${this.id}: work of attempt ${String(this.attempt)}`,
       parents: [this.#required(), ...(onto === null ? [] : [onto.tip])],
       code: work.code,
       specsFrom: onto?.tip ?? this.#base,
-      state: { attempt: this.attempt, phase: work.gated ? 'judging' : 'working' },
+      state: { attempt: this.attempt, phase },
     });
     if (onto !== null) this.#base = onto.tip;
     this.#onto = null;
@@ -222,19 +269,25 @@ export class Journal {
     return commit;
   }
 
-  /** Takes a person's commits on the branch as the work of an attempt of its own. */
-  async adoptWork(line: WorkLine): Promise<void> {
+  /** Takes a person's work as an attempt of its own: their commits on the branch, or `code` from their folder. */
+  async adoptWork(work: {
+    readonly code: Oid | null;
+    readonly line: WorkLine;
+    readonly findings: readonly Finding[];
+  }): Promise<void> {
+    const at = this.#ports.clock.iso();
     const attempt = this.attempt + 1;
-    const opened = openAttempt(this.#history, {
-      attempt,
-      at: this.#ports.clock.iso(),
-      driver: 'by hand',
-      base: this.#base,
-    });
-    this.#history = describeWork(opened, line);
-    await this.#docs({
+    const parent = this.#required();
+    const opened = openAttempt(this.#history, { attempt, at, driver: 'by hand', base: this.#base });
+    this.#history = describeWork(opened, work.line, work.findings);
+    this.#workFindings = work.findings;
+    this.#onto = null;
+    await this.#advance({
       checkpoint: 'judging',
       subject: `${this.id}: work by hand`,
+      parents: [parent],
+      code: work.code ?? (await this.#code(parent)),
+      specsFrom: this.#base,
       state: { attempt, phase: 'judging' },
     });
     this.#standing = 'judging';
@@ -244,11 +297,15 @@ export class Journal {
   async recordVerdict(verdict: {
     readonly verdict: AttemptVerdict;
     readonly code?: Oid;
+    /** What the worker left, when no `commitWork` told it. */
+    readonly line?: WorkLine;
     readonly gates: readonly GateLine[];
     readonly findings: readonly Finding[];
   }): Promise<void> {
-    const { code } = verdict;
-    this.#history = closeAttempt(this.#history, {
+    const { code, line } = verdict;
+    this.#workFindings = [];
+    const told = line === undefined ? this.#history : describeWork(this.#history, line);
+    this.#history = closeAttempt(told, {
       verdict: verdict.verdict,
       ...(code === undefined ? {} : { work: { commit: this.#required(), tree: code } }),
       gates: verdict.gates,
@@ -269,7 +326,9 @@ export class Journal {
     readonly gates: readonly GateLine[];
     readonly findings: readonly Finding[];
   }): Promise<void> {
-    this.#history = appendIntegration(this.#history, { at: this.#ports.clock.iso(), verdict: 'fail', ...entry });
+    const { tip, gates, findings } = entry;
+    const at = this.#ports.clock.iso();
+    this.#history = appendIntegration(this.#history, { at, verdict: 'fail', tip, gates, findings });
     await this.#docs({
       checkpoint: 'judged',
       subject: `${this.id}: not integrated onto ${shortOid(entry.tip)}`,
@@ -341,16 +400,13 @@ export class Journal {
       trailers: { 'Giro-Issue': this.id },
     });
     const commit = await git.writeCommit({ tree, parents: step.parents, message, at: clock.now() });
+    this.#commit = commit;
+    if (this.#lost !== null) return commit;
     const moved = await git.moveRef(this.ref, commit, this.#refValue);
     if (!moved.ok) {
-      throw new BranchMovedError(
-        this.ref,
-        moved.failure.kind === 'ref-refused'
-          ? moved.failure.message
-          : `${this.ref} was moved by somebody else while its Issue was in progress`,
-      );
+      this.#lost = lossOf(moved.failure);
+      throw new BranchMovedError(this.ref, this.#lost);
     }
-    this.#commit = commit;
     this.#refValue = commit;
     return commit;
   }
@@ -410,20 +466,22 @@ export async function openJournal(
 
 /** What the Issue's branch says of it, joined with what the integration branch knows of its escalations. */
 async function readOwn(git: Git, issue: Issue, branch: Oid): Promise<{ history: string; standing: Standing }> {
-  const byHand = checkpointOf((await git.readCommit(branch)).message) === undefined;
-  const text = await readIssueText(git, branch, issue.path);
+  const { record, byHand } = await newestRecord(git, branch);
+  const text = record === null ? null : await readIssueText(git, record, issue.path);
   if (text === null) return { history: issue.history, standing: byHand ? 'by-hand' : 'between' };
   const history = historyOf(text);
-  const published = escalations(issue.history) >= escalations(history) && escalations(history) > 0;
-  const standing = standingOf(readCheckpoint(text), readHistory(history));
-  if (published && issue.state !== 'needs-human' && (standing === 'needs-human' || byHand)) {
+  // Answered since: the integration branch has everything that the branch has, and the answer.
+  if (closings(readHistory(issue.history)) > closings(readHistory(history))) {
     return { history: issue.history, standing: byHand ? 'by-hand' : 'between' };
   }
+  const standing = standingOf(readCheckpoint(text), readHistory(history));
   return { history, standing: byHand && issue.state !== 'needs-human' ? 'by-hand' : standing };
 }
 
-function escalations(history: string): number {
-  return readHistory(history).filter((entry) => entry.kind === 'escalated').length;
+function lossOf(failure: MoveFailure): string {
+  if (failure.kind === 'ref-refused') return `${branchName(failure.ref)} could not be written: ${failure.message}`;
+  const where = failure.actual === null ? 'deleted' : `moved to ${shortOid(failure.actual)}`;
+  return `${branchName(failure.ref)} was ${where} by somebody else while giro worked on it`;
 }
 
 function standingOf(

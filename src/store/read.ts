@@ -4,7 +4,8 @@ import { parseSpecFolder, type ParsedSpec } from '../config/issue-file.js';
 import type { Diagnostic, Result } from '../failure.js';
 import type { IssueState, Oid, Phase, SpecSlug } from '../issue.js';
 import { specsFolder } from '../spec.js';
-import type { Git } from '../worktree/git-types.js';
+import type { CommitInfo, Git } from '../worktree/git-types.js';
+import { checkpointOf } from './trailers.js';
 
 /** One file of a Spec's folder. */
 export interface SpecFile {
@@ -41,8 +42,30 @@ export async function readIssueText(git: Git, commit: Oid, path: string): Promis
   return entry === null ? null : (await git.readBlob(entry.oid)).toString('utf8');
 }
 
+/** How many commits a person may have put above the engine's newest one. */
+const mostByHand = 1000;
+
+/** Finds the newest commit of the engine on a branch; `byHand`: a person's commits are above it. */
+export async function newestRecord(
+  git: Pick<Git, 'readCommit'>,
+  branch: Oid,
+): Promise<{ readonly record: Oid | null; readonly byHand: boolean }> {
+  let next: Oid | undefined = branch;
+  for (let count = 0; next !== undefined && count < mostByHand; count += 1) {
+    const commit: CommitInfo = await git.readCommit(next);
+    if (checkpointOf(commit.message) !== undefined) return { record: next, byHand: next !== branch };
+    next = commit.parents[0];
+  }
+  return { record: null, byHand: true };
+}
+
 /** Reads the engine's own keys from an Issue file; a file or a value that cannot be read has none. */
-export function readCheckpoint(text: string): { readonly state: IssueState | null; readonly phase: Phase | null } {
+export function readCheckpoint(text: string): {
+  readonly state: IssueState | null;
+  readonly phase: Phase | null;
+  /** The value of `state` as it stands there, known or not. */
+  readonly word: string | null;
+} {
   const source = { file: '', text };
   const split = splitFrontmatter(source);
   const fields = split.ok ? readFields(source, split.value).fields : [];
@@ -54,6 +77,7 @@ export function readCheckpoint(text: string): { readonly state: IssueState | nul
   return {
     state: states.find((known) => known === state) ?? null,
     phase: phases.find((known) => known === phase) ?? null,
+    word: state ?? null,
   };
 }
 

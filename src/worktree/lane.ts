@@ -5,10 +5,11 @@
  * M2 The branch moves only to a commit whose code tree was verified, by compare-and-swap from the tip it was verified on.
  * M3 A red or conflicting candidate leaves nothing behind: the tip has not moved.
  * M4 The branch is not moved while it is the HEAD of any worktree.
+ * M5 What somebody else put on the branch stays: it is built upon. A branch that lost what landed is left alone.
  */
 import PQueue from 'p-queue';
 import { unreachable } from '../failure.js';
-import type { Oid } from '../issue.js';
+import { shortOid, type Oid } from '../issue.js';
 import { specsFolder } from '../spec.js';
 import type { Clock } from '../platform/clock.js';
 import type { Git } from './git-types.js';
@@ -43,7 +44,10 @@ export type Landing<V> =
 
 /** How a docs-only commit ended. */
 export type Recording =
-  { readonly kind: 'recorded'; readonly tip: Oid } | { readonly kind: 'held'; readonly message: string };
+  | { readonly kind: 'recorded'; readonly tip: Oid }
+  | { readonly kind: 'held'; readonly message: string }
+  /** The tip is another one than the commit was for, and it is not wanted there. */
+  | { readonly kind: 'stale'; readonly message: string };
 
 /** What the lane stands on. */
 export interface LanePorts {
@@ -109,20 +113,22 @@ export class Lane {
           return unreachable(outcome);
       }
     }
-    return { kind: 'held', message: `${this.#ports.ref} keeps being moved by somebody else` };
+    return { kind: 'held', message: this.#restless() };
   }
 
-  /** Adds a docs-only commit to the branch, in its turn. */
-  async record(make: (tip: Oid) => Promise<Oid>): Promise<Recording> {
+  /** Adds a docs-only commit to the branch, in its turn. `make` gives `null` when its commit is not for this tip. */
+  async record(make: (tip: Oid) => Promise<Oid | null>): Promise<Recording> {
     return this.#queue.add(async (): Promise<Recording> => {
       for (let trial = 0; trial < maxTrials; trial += 1) {
         const folder = await this.#ports.checkedOut();
         if (folder !== null) return { kind: 'held', message: heldMessage(this.#ports.ref, folder) };
-        const moved = await this.#move(await make(this.#tip));
+        const commit = await make(this.#tip);
+        if (commit === null) return { kind: 'stale', message: `${this.#branch()} was moved by somebody else` };
+        const moved = await this.#move(commit);
         if (moved.kind === 'moved-there') return { kind: 'recorded', tip: this.#tip };
         if (moved.kind === 'refused') return { kind: 'held', message: moved.message };
       }
-      return { kind: 'held', message: `${this.#ports.ref} keeps being moved by somebody else` };
+      return { kind: 'held', message: this.#restless() };
     });
   }
 
@@ -136,6 +142,9 @@ export class Lane {
   > {
     const { checkedOut } = this.#ports;
     if (this.#stopped()) return { kind: 'stopped' };
+    // Looked at before anything is paid for; the move itself looks again.
+    const followed = await this.#follow(await this.#ports.git.readRef(this.#ports.ref));
+    if (followed.kind === 'refused') return followed;
     const tip = this.#tip;
     const candidate = await this.#candidate(await request.mine(), tip);
     if (candidate.kind === 'conflict') return { kind: 'conflict', tip, files: candidate.files };
@@ -188,9 +197,33 @@ export class Lane {
       return { kind: 'moved-there' };
     }
     if (moved.failure.kind === 'ref-refused') return { kind: 'refused', message: moved.failure.message };
-    if (moved.failure.actual === null) return { kind: 'refused', message: `${ref} was deleted during the run` };
-    this.#tip = moved.failure.actual;
-    return { kind: 'moved-away' };
+    return this.#follow(moved.failure.actual);
+  }
+
+  /** Takes what somebody else made of the branch as the tip, if everything that landed is in it. */
+  async #follow(
+    actual: Oid | null,
+  ): Promise<{ readonly kind: 'moved-away' } | { readonly kind: 'refused'; readonly message: string }> {
+    const tip = this.#tip;
+    if (actual === tip) return { kind: 'moved-away' };
+    if (actual !== null && (await this.#ports.git.isAncestor(tip, actual))) {
+      this.#tip = actual;
+      return { kind: 'moved-away' };
+    }
+    const branch = this.#branch();
+    const what = actual === null ? 'was deleted' : `was moved to ${shortOid(actual)}, without what landed,`;
+    return {
+      kind: 'refused',
+      message: `${branch} ${what} during the run; bring it back with: git branch -f ${branch} ${tip}`,
+    };
+  }
+
+  #branch(): string {
+    return this.#ports.ref.replace(/^refs\/heads\//, '');
+  }
+
+  #restless(): string {
+    return `${this.#branch()} keeps being moved by somebody else`;
   }
 
   /** Waits while the branch is checked out; false when waiting longer cannot help. */
@@ -211,7 +244,13 @@ export class Lane {
   }
 }
 
+/** Gives what a person types to free a branch that is checked out in a folder. */
+export function detachCommand(folder: string): string {
+  const quoted = /^[\w./@+-]+$/.test(folder) ? folder : `'${folder.replaceAll("'", `'\\''`)}'`;
+  return `git -C ${quoted} switch --detach`;
+}
+
 function heldMessage(ref: string, folder: string): string {
   const branch = ref.replace(/^refs\/heads\//, '');
-  return `${branch} is checked out in ${folder}; landing waits. Free it with: git -C ${folder} switch --detach`;
+  return `${branch} is checked out in ${folder}; landing waits. Free it with: ${detachCommand(folder)}`;
 }

@@ -158,16 +158,13 @@ describe('How it works', () => {
   promise('Kill giro at any moment and run the same command again: it goes on from there.', async () => {
     // An attempt that a kill interrupts counts (L5), so the budget must outlast the kills.
     const project = await makeProject({ issues: three, verify: 'test = "sleep 0.2"', budget: 'attempts = 9' });
-    let kills = 0;
-    for (const moment of ['attempt.finished', 'gate.started', 'candidate.made', 'issue.integrated'] as const) {
+    // Each run has its moment: 02-page can neither be judged nor merged before the others are integrated.
+    for (const moment of ['attempt.finished', 'gate.started', 'candidate.made'] as const) {
       const running = project.start(['implement', 's1', '--json']);
-      const reached = await Promise.race([running.event(moment), running.ended]);
+      await running.event(moment);
       running.kill('SIGKILL');
       await running.ended;
-      if ('code' in reached) break;
-      kills += 1;
     }
-    expect(kills).toBe(4);
     const end = await project.implement();
     expect(end.code).toBe(0);
     const landed = (await project.git('log', '--first-parent', '--format=%s', 'giro/s1'))

@@ -87,8 +87,14 @@ export async function bringIn(git: OpenedGit, spec: string, tip: Oid): Promise<r
   const { topLevel } = git.user;
   const { head, target } = await whereNow(git);
   if (await git.isAncestor(tip, head)) return [`${target} has giro/${spec} already`];
-  const merged = await git.mergeTrees(head, tip);
   const review = `read it:  git log --first-parent --stat giro/${spec}`;
+  if ((await git.mergeBase(head, tip)) === null) {
+    return [
+      review,
+      `take it:  git merge giro/${spec}   (not tried: in this shallow clone the two have no common commit)`,
+    ];
+  }
+  const merged = await git.mergeTrees(head, tip);
   const merge = (await git.isAncestor(head, tip)) ? `git merge --ff-only giro/${spec}` : `git merge giro/${spec}`;
   if (merged.kind === 'conflict') {
     return [

@@ -30,7 +30,7 @@ import { renderFailure } from './failure-text.js';
 import { prepare, type Prepared } from './prepare.js';
 import { chooseShow, openShow, write, type Show, type Terminal } from './show.js';
 import { listenForStop, type StopSignal, type Stopping } from './stopping.js';
-import { findIssue, parseTarget } from './target.js';
+import { findIssue, parseTarget, someOf } from './target.js';
 import { giroVersion } from './version.js';
 
 /** What was typed. */
@@ -134,7 +134,7 @@ function onlyIssue(prepared: Prepared, typed: string | null): Result<IssueId | n
   );
   const issue = issues.find((one) => one.id === id);
   if (issue === undefined) {
-    const known = issues.map((one) => one.id).join(', ');
+    const known = someOf(issues.map((one) => one.id));
     return failed({
       kind: 'usage',
       message: `the Spec ${slug} has no Issue ${JSON.stringify(typed)}`,

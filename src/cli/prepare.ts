@@ -17,6 +17,7 @@ import type { DriverDefinition, Policy } from '../policy.js';
 import { checkGraph, type GraphProblem } from '../scheduler/graph.js';
 import { specsFolder } from '../spec.js';
 import { readCheckout } from './checkout-files.js';
+import { someOf } from './target.js';
 import { firstIntake, laterIntake, type Intake } from '../store/intake.js';
 import type { IssueBranches } from '../store/facts.js';
 import { readBranches } from '../store/facts.js';
@@ -218,7 +219,7 @@ async function noSuchSpec(top: string, spec: SpecSlug): Promise<Failure> {
       close.length > 0
         ? `did you mean ${close.join(' or ')}?`
         : known.length > 0
-          ? `known: ${known.join(', ')}`
+          ? `known: ${someOf(known)}`
           : 'write one with: giro init',
   };
 }

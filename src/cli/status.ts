@@ -126,7 +126,7 @@ async function showOne(
   const issue = spec.issues.find((one) => one.id === id);
   if (issue === undefined) {
     const message = `the Spec ${spec.spec} has no Issue ${JSON.stringify(wanted.issue)}`;
-    return refuse({ kind: 'usage', message, hint: `known: ${ids.join(', ')}` });
+    return refuse({ kind: 'usage', message, hint: `known: ${someOf(ids)}` });
   }
   write(terminal, wanted.json ? `${JSON.stringify(spec)}\n` : await issueText(git, spec, issue));
   return exitCodes.proof;
@@ -318,7 +318,8 @@ function issueLines(issue: IssueStatusJson, { width, asking }: Table): readonly 
 }
 
 function nextLines(spec: SpecStatusJson): readonly string[] {
-  if (spec.state === 'done') return [`take it: git merge giro/${spec.spec}`];
+  if (spec.state === 'done')
+    return [`take it: giro implement ${spec.spec} checks the proof and prints the commands, tried`];
   const asking = spec.issues.filter((issue) => issue.state === 'needs-human').map((issue) => issue.id);
   const why =
     asking.length === 0

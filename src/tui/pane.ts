@@ -90,7 +90,7 @@ function aboutOf(view: IssueView, { cells }: Space, context: LogContext): readon
     if (line.trim() !== '') lines.push(...wrapWords(untabbed(line), cells).map((text) => [{ text, tone }]));
   }
   if (view.progress.kind === 'needs-human') {
-    const command = `giro answer ${context.state.spec ?? ''}/${view.id} "..."`;
+    const command = `giro status ${context.state.spec ?? ''}/${view.id}`;
     lines.unshift([{ text: truncate(command, cells, ellipsisOf(context.unicode)), tone: 'strong' }]);
   }
   if (context.focused && view.log !== null) {

@@ -133,7 +133,7 @@ const finished = event(80, {
   done: 1,
   total: 7,
   gitProcesses: 300,
-  lines: ['next: giro answer auth/02-api "..."'],
+  lines: ['next: giro status auth/02-api'],
 });
 
 describe('the board', () => {
@@ -228,7 +228,7 @@ describe('keys', () => {
     await rig.terminal.shows('01-store/1.log');
     rig.keyboard.press('j');
     await rig.terminal.shows('output of .giro/runs/r1/02-api/3.log');
-    await rig.terminal.shows('giro answer auth/02-api');
+    await rig.terminal.shows('giro status auth/02-api');
     rig.keyboard.press('\u001b[B\u001b[B');
     await rig.terminal.shows('output of gates/04-session.log');
   });

@@ -36,7 +36,7 @@ const finished = event(80, {
   done: 1,
   total: 7,
   gitProcesses: 300,
-  lines: ['02-api asks: Is a token in the URL acceptable?', 'next: giro answer auth/02-api "..."'],
+  lines: ['02-api asks: Is a token in the URL acceptable?', 'next: giro status auth/02-api'],
 });
 
 describe('the frame', () => {
@@ -79,7 +79,7 @@ describe('the frame', () => {
       wave 2  0 of 3 done
         ► working     03-login-page #2  
       ── 02-api  Public API for signing in… ──
-      giro answer auth/02-api "..."
+      giro status auth/02-api
       ok 1 - signs in
       ok 2 - signs out
       ? help  Up/Down move  Enter log  n need…"
@@ -213,7 +213,7 @@ describe('the frame', () => {
     expect(text.split('\n').slice(0, 3)).toEqual([
       'Login for everyone (auth)                 finished: needs-human, exit 2  1:20:00',
       '1 of 7 done, 1 needs a human, 2 running, 3 waiting        4 at once, tip eeeeeee',
-      'next: giro answer auth/02-api "..."',
+      'next: giro status auth/02-api',
     ]);
     expect(frame({ state, now: input().now + 86_400_000 })).toBe(text);
   });

@@ -24,7 +24,7 @@ import { exitCodes, type ExitCode } from './exit.js';
 import { renderFailure } from './failure-text.js';
 import { readCheckout } from './checkout-files.js';
 import { write, type Terminal } from './show.js';
-import { findIssue, parseTarget, type Target } from './target.js';
+import { findIssue, parseTarget, someOf, type Target } from './target.js';
 
 /** What was typed. */
 export interface StatusOptions {

@@ -75,3 +75,9 @@ function later(what: string, text: string): Result<Target, Failure> {
 function usage(message: string, hint?: string): Result<Target, Failure> {
   return failed({ kind: 'usage', message, ...(hint === undefined ? {} : { hint }) });
 }
+
+/** Lists names for a hint: not more than a person reads. */
+export function someOf(names: readonly string[]): string {
+  const more = names.length - 20;
+  return more > 0 ? `${names.slice(0, 20).join(', ')} and ${String(more)} more` : names.join(', ');
+}

@@ -164,6 +164,10 @@ function parseConcurrency(text: string): number {
 function endProcess(end: ProcessEnd): void {
   if ('exit' in end) {
     process.exitCode = end.exit;
+    // All is written and closed: what Node would still wait for, such as a child that is going, has nothing to say.
+    process.stdout.write('', () => {
+      process.exit(end.exit);
+    });
     return;
   }
   process.kill(process.pid, end.signal);

@@ -112,7 +112,7 @@ test('C062 two Issues that finish at the same moment land one at a time, each ve
       .map((event) => event.type);
     expect(order).toEqual(['candidate.made', 'issue.integrated', 'candidate.made', 'issue.integrated']);
   }
-});
+}, scaled(60_000, 240_000));
 
 test('C064 while the target ref is locked nothing is merged and nothing is deleted', async () => {
   const project = await makeProject({

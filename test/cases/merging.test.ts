@@ -87,32 +87,36 @@ test('C060 unsolved, it ends with exit 2 and the tip of the first', async () => 
   expect(await project.show('giro/s1', '02-b.txt')).toBeNull();
 });
 
-test('C062 two Issues that finish at the same moment land one at a time, each verified as it lands', async () => {
-  for (let round = 0; round < scaled(2, 10); round += 1) {
-    const project = await makeProject({
-      issues: { '01-a': {}, '02-b': {} },
-      agent:
-        'touch "$HOME/at-$GIRO_ISSUE"\nwhile [ ! -f "$HOME/at-01-a" ] || [ ! -f "$HOME/at-02-b" ]; do sleep 0.02; done\necho x > "$GIRO_ISSUE.txt"\n',
-      verify: `[verify.merged]\nrun = ${JSON.stringify(`sleep ${scaled('0.3', '3')}; git ls-tree -r HEAD -- . | grep -v docs/specs | git hash-object --stdin >> "$HOME/verified"; date +%s%N >> "$HOME/times"`)}\non = ["integration"]\n[verify.test]\nrun = "true"`,
-    });
-    const run = await project.implement('-c', '2');
-    expect(run.code).toBe(0);
-    const landed = eventsOf(run, 'issue.integrated');
-    const verified = eventsOf(run, 'candidate.made');
-    expect(landed).toHaveLength(2);
-    // The second was tried on the first's landed commit, or tried again there; what landed is what was verified.
-    for (const event of landed) {
-      const codeTree = (
-        await project.git('log', '-1', '--format=%(trailers:key=Giro-Code-Tree,valueonly)', event.commit)
-      ).trim();
-      expect(verified.some((candidate) => candidate.issue === event.issue && candidate.tree === codeTree)).toBe(true);
+test(
+  'C062 two Issues that finish at the same moment land one at a time, each verified as it lands',
+  async () => {
+    for (let round = 0; round < scaled(2, 10); round += 1) {
+      const project = await makeProject({
+        issues: { '01-a': {}, '02-b': {} },
+        agent:
+          'touch "$HOME/at-$GIRO_ISSUE"\nwhile [ ! -f "$HOME/at-01-a" ] || [ ! -f "$HOME/at-02-b" ]; do sleep 0.02; done\necho x > "$GIRO_ISSUE.txt"\n',
+        verify: `[verify.merged]\nrun = ${JSON.stringify(`sleep ${scaled('0.3', '3')}; git ls-tree -r HEAD -- . | grep -v docs/specs | git hash-object --stdin >> "$HOME/verified"; date +%s%N >> "$HOME/times"`)}\non = ["integration"]\n[verify.test]\nrun = "true"`,
+      });
+      const run = await project.implement('-c', '2');
+      expect(run.code).toBe(0);
+      const landed = eventsOf(run, 'issue.integrated');
+      const verified = eventsOf(run, 'candidate.made');
+      expect(landed).toHaveLength(2);
+      // The second was tried on the first's landed commit, or tried again there; what landed is what was verified.
+      for (const event of landed) {
+        const codeTree = (
+          await project.git('log', '-1', '--format=%(trailers:key=Giro-Code-Tree,valueonly)', event.commit)
+        ).trim();
+        expect(verified.some((candidate) => candidate.issue === event.issue && candidate.tree === codeTree)).toBe(true);
+      }
+      const order = run.events
+        .filter((event) => event.type === 'candidate.made' || event.type === 'issue.integrated')
+        .map((event) => event.type);
+      expect(order).toEqual(['candidate.made', 'issue.integrated', 'candidate.made', 'issue.integrated']);
     }
-    const order = run.events
-      .filter((event) => event.type === 'candidate.made' || event.type === 'issue.integrated')
-      .map((event) => event.type);
-    expect(order).toEqual(['candidate.made', 'issue.integrated', 'candidate.made', 'issue.integrated']);
-  }
-}, scaled(60_000, 240_000));
+  },
+  scaled(60_000, 240_000),
+);
 
 test('C064 while the target ref is locked nothing is merged and nothing is deleted', async () => {
   const project = await makeProject({

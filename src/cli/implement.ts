@@ -9,7 +9,7 @@ import type { IssueId, SpecSlug } from '../issue.js';
 import { shortOid } from '../issue.js';
 import { systemClock } from '../platform/clock.js';
 import { makeFolder, openAppend, removeTree, type LineWriter } from '../platform/files.js';
-import { formatDuration } from '../platform/duration.js';
+import { formatLimit } from '../platform/duration.js';
 import { printable } from '../platform/text.js';
 import type { Policy } from '../policy.js';
 import type { Level } from '../report/lines.js';
@@ -184,10 +184,10 @@ function dryRun(opened: Opened, options: ImplementOptions, terminal: Terminal): 
     }),
     ...policy.gates.map(
       (gate) =>
-        `gate      ${gate.name}: ${gate.run}  (on ${gate.on.length === 0 ? 'request' : gate.on.join(', ')}; limit ${formatDuration(gate.timeoutMs)})`,
+        `gate      ${gate.name}: ${gate.run}  (on ${gate.on.length === 0 ? 'request' : gate.on.join(', ')}; limit ${formatLimit(gate.timeoutMs)})`,
     ),
     `driver    ${policy.roles.worker}, ${String(concurrencyOf(options, policy))} at once`,
-    `budget    ${String(policy.budget.attempts)} attempts an Issue, ${formatDuration(policy.budget.attemptTimeoutMs)} each`,
+    `budget    ${String(policy.budget.attempts)} attempts an Issue, ${formatLimit(policy.budget.attemptTimeoutMs)} each`,
     ...spec.ignored.map((file) => `ignored   ${file.path} (${file.reason})`),
     ...(intake.edited.length > 0 ? [`taken in  ${intake.edited.join(', ')}`] : []),
     'nothing was started or written',

@@ -2,6 +2,7 @@
 import type { Ended } from '../event.js';
 import { unreachable } from '../failure.js';
 import type { WorkerResult } from './driver.js';
+import { formatLimit } from '../platform/duration.js';
 import type { EnvelopeReading } from './envelope.js';
 
 /** The exit code with which a `command` agent says that it could not work at all (EX_TEMPFAIL). */
@@ -17,7 +18,7 @@ export function judgeEnding(ended: Ended, envelope: EnvelopeReading): WorkerResu
     case 'could-not-start':
       return { kind: 'operation', reason: ended.reason };
     case 'timed-out':
-      return { kind: 'failed', reason: `agent timed out after ${describeDuration(ended.limitMs)}` };
+      return { kind: 'failed', reason: `agent timed out after ${formatLimit(ended.limitMs)}` };
     case 'stalled':
       return { kind: 'failed', reason: `agent was ended: ${ended.reason}` };
     case 'cancelled':
@@ -50,16 +51,4 @@ function judgeExit(code: number, envelope: EnvelopeReading): WorkerResult {
     default:
       return unreachable(envelope);
   }
-}
-
-const units = [
-  ['h', 3_600_000],
-  ['m', 60_000],
-  ['s', 1_000],
-] as const;
-
-/** Writes a limit as a person set it: `30m`, not `1800000 ms`. */
-function describeDuration(ms: number): string {
-  const unit = units.find(([, size]) => ms >= size && ms % size === 0);
-  return unit === undefined ? `${String(ms)} ms` : `${String(ms / unit[1])}${unit[0]}`;
 }

@@ -2,6 +2,7 @@
 import type { Ended } from '../event.js';
 import { unreachable } from '../failure.js';
 import type { Finding } from '../issue.js';
+import { formatLimit } from '../platform/duration.js';
 import { printable, tailLines } from '../platform/text.js';
 import type { GateCause } from './gate.js';
 
@@ -38,7 +39,7 @@ export function judgeGate(ending: GateEnding): Red | null {
         return red(ending, 'cannot-run-here', `cannot run here: ${whatIsMissing(ended.code, ending)}`);
       return red(ending, 'failed', `failed: exit ${String(ended.code)}${hint(ending)}`);
     case 'timed-out':
-      return red(ending, 'timed-out', `timed out after ${describeDuration(ended.limitMs)}`);
+      return red(ending, 'timed-out', `timed out after ${formatLimit(ended.limitMs)}`);
     case 'stalled':
       return red(ending, 'failed', `was ended: ${ended.reason}`);
     case 'signalled':
@@ -124,16 +125,4 @@ function hint({ lacks }: GateEnding): string {
 function listed(names: readonly string[], most: number): string {
   const more = names.length - most;
   return names.slice(0, most).join(', ') + (more > 0 ? ` and ${String(more)} more` : '');
-}
-
-const units = [
-  ['h', 3_600_000],
-  ['m', 60_000],
-  ['s', 1_000],
-] as const;
-
-/** Writes a limit as a person set it: `10m`, not `600000 ms`. */
-function describeDuration(ms: number): string {
-  const unit = units.find(([, size]) => ms >= size && ms % size === 0);
-  return unit === undefined ? `${String(ms)} ms` : `${String(ms / unit[1])}${unit[0]}`;
 }

@@ -29,6 +29,18 @@ export function formatDuration(durationMs: number): string {
   return `${Math.floor(hours / 24)}d${twoDigits(hours % 24)}h`;
 }
 
+/** Shows a limit as a person set it: `30m`, not `30m00s`. */
+export function formatLimit(limitMs: number): string {
+  const unit = limitUnits.find(([, size]) => limitMs >= size && limitMs % size === 0);
+  return unit === undefined ? `${String(limitMs)} ms` : `${String(limitMs / unit[1])}${unit[0]}`;
+}
+
+const limitUnits = [
+  ['h', 3_600_000],
+  ['m', 60_000],
+  ['s', 1_000],
+] as const;
+
 function twoDigits(value: number): string {
   return String(value).padStart(2, '0');
 }

@@ -1,8 +1,8 @@
 /** Turns how a process ended and what it left into the result of the attempt. Pure; the same for every driver. */
 import type { Ended } from '../event.js';
 import { unreachable } from '../failure.js';
-import type { WorkerResult } from './driver.js';
 import { formatLimit } from '../platform/duration.js';
+import type { WorkerResult } from './driver.js';
 import type { EnvelopeReading } from './envelope.js';
 
 /** The exit code with which a `command` agent says that it could not work at all (EX_TEMPFAIL). */

@@ -4,7 +4,7 @@ import type { Emit } from '../event.js';
 import type { Verdict, Verifier } from '../gates/gate.js';
 import { dueGates } from '../gates/gate.js';
 import type { Oid } from '../issue.js';
-import { onlyBroken } from '../loop/issue-loop.js';
+import { onlyBroken } from '../loop/decide.js';
 import { gateNotes } from '../loop/notes.js';
 import type { LaneAnswer } from '../loop/ports.js';
 import { specGates, type SpecFinish, type SpecWritten } from '../loop/spec-loop.js';

@@ -21,8 +21,10 @@ export function parseTarget(
 ): Result<Target, Failure> {
   if (/\s/.test(text) || text.startsWith('goal:')) return later('a goal in words', text);
   if (text.startsWith('github:')) return later('a GitHub repository', text);
+  if (text === '') return usage('the target is empty', examples);
   // As a path first, from here or from the top; then as a name, which is the same wherever one stands.
-  const names = [...pathsBelowSpecs(text, place), text.replace(/\/+$/, '')].map(readName);
+  const name = text.replace(/\/+$/, '');
+  const names = [...pathsBelowSpecs(text, place), ...(name === '' ? [] : [name])].map(readName);
   const found = names.find((name) => name.ok);
   if (found !== undefined) return found;
   if (isAbsolute(text) || /^\.\.?(?:\/|$)/.test(text))

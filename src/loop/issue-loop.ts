@@ -16,33 +16,26 @@
  * L5 Once `signal` is aborted no agent and no gate is started; what is recorded stays to be resumed.
  */
 import type { DriverOutcome } from '../drivers/driver.js';
-import type { EscalationCause } from '../event.js';
 import { unreachable } from '../failure.js';
 import type { Verdict } from '../gates/gate.js';
 import { dueGates } from '../gates/gate.js';
 import type { Finding, Oid } from '../issue.js';
+import {
+  afterRed,
+  attemptsAllowed,
+  escalate,
+  lastFinding,
+  nothingChanged,
+  onlyBroken,
+  type AgentSlots,
+  type IssueEnd,
+  type Run,
+  type Step,
+} from './decide.js';
 import { gateNotes, workNote } from './notes.js';
-import { issuePacket } from './packet.js';
-import type { IssueLoopPorts, IssueRecord, Taken, WorkFolder, WorkNote } from './ports.js';
+import type { IssueLoopPorts, IssueRecord, WorkFolder, WorkNote } from './ports.js';
 import { workerPrompt } from './prompt.js';
-
-/** How an Issue came to rest. */
-export type IssueEnd = 'integrated' | 'needs-human' | 'stopped';
-
-/** The slots of the agents, as the scheduler hands them to an Issue. */
-export interface AgentSlots {
-  agent<T>(run: () => Promise<T>): Promise<T>;
-}
-
-type Step = 'attempt' | 'judge' | 'integrate' | IssueEnd;
-
-interface Run {
-  readonly ports: IssueLoopPorts;
-  readonly record: IssueRecord;
-  readonly slots: AgentSlots;
-  /** Operation failures in a row. */
-  failures: number;
-}
+import { firstStep } from './resume.js';
 
 /** Runs one Issue until it is integrated, needs a human, or the run stops. */
 export async function runIssue(ports: IssueLoopPorts, record: IssueRecord, slots: AgentSlots): Promise<IssueEnd> {
@@ -89,77 +82,6 @@ async function loop(run: Run): Promise<IssueEnd> {
         return unreachable(step);
     }
   }
-}
-
-async function firstStep(run: Run): Promise<Step> {
-  const { record, ports } = run;
-  switch (record.standing) {
-    case 'by-hand':
-      await noAgent(run);
-      return adopt(run, { code: null, findings: [], size: noSize, subjects: [] });
-    case 'judging':
-      await noAgent(run);
-      return 'judge';
-    case 'integrating':
-      await noAgent(run);
-      ports.emit({ type: 'issue.queued', issue: record.issue.id });
-      return 'integrate';
-    case 'interrupted':
-      return interrupted(run);
-    case 'between':
-      return between(run);
-    case 'fresh':
-    case 'needs-human':
-      return 'attempt';
-    default:
-      return unreachable(record.standing);
-  }
-}
-
-/** The attempt counts; what its agent left is not its result. */
-async function interrupted(run: Run): Promise<Step> {
-  const { record, ports } = run;
-  const findings = [{ message: 'interrupted: giro ended while this attempt was running' }];
-  await record.recordVerdict({ verdict: 'fail', gates: [], findings });
-  await record.bringOnto(ports.tip());
-  if (record.commit !== null && record.budgetUsed >= attemptsAllowed(run)) {
-    // The folder is emptied of the dead agent's files (they are saved): what is found there later is a person's. Where
-    // that cannot be done it is judged like a person's.
-    const { files } = await record.trees();
-    await ports.folders.prepare(record.issue.id, record.commit, files);
-  }
-  return afterRed(run, findings);
-}
-
-/** What was decided before a kill is decided again; after an answer there may be work of a person's to judge. */
-async function between(run: Run): Promise<Step> {
-  const { record, ports } = run;
-  if (record.answered && record.commit !== null) {
-    const { code } = await record.trees();
-    const taken = await ports.folders.found(record.issue.id, record.base);
-    if (taken !== null && taken.code !== null && taken.code !== code) {
-      await noAgent(run);
-      return adopt(run, taken);
-    }
-  }
-  await record.bringOnto(ports.tip());
-  const findings = lastFinding(record);
-  if (record.couldNotBeJudged)
-    return escalate(run, { cause: 'cannot-run-here', why: 'a gate cannot run here', findings });
-  return afterRed(run, findings);
-}
-
-const noSize = { files: 0, insertions: 0, deletions: 0 };
-
-async function adopt(run: Run, work: Taken): Promise<Step> {
-  const { code, findings, size, subjects } = work;
-  await run.record.adoptWork({ code, findings, line: { ...size, subjects, duration: 'by hand' } });
-  return 'judge';
-}
-
-/** Gives back the slot that the Issue was dispatched with: its next step needs no agent. */
-async function noAgent(run: Run): Promise<void> {
-  await run.slots.agent(() => Promise.resolve());
 }
 
 async function attempt(run: Run): Promise<Step> {
@@ -296,9 +218,7 @@ async function unjudged(run: Run, outcome: DriverOutcome, left: Left): Promise<S
       return red(run, { ...left, findings: [{ message: result.reason, detail: tail }, ...left.findings] });
     case 'finished': {
       const stray = left.unchanged ? await ports.strayFiles() : [];
-      const nothing = left.unchanged
-        ? [{ message: 'nothing was changed: the files are those of the base', detail: tail }]
-        : [];
+      const nothing = left.unchanged ? [{ ...nothingChanged, detail: tail }] : [];
       const strayed = stray.map((file) => ({
         file,
         message: "changed in the user's checkout during the run, outside the worktree; giro does not touch it",
@@ -416,68 +336,6 @@ async function integrate(run: Run): Promise<Step> {
     default:
       return unreachable(answer);
   }
-}
-
-/** Decides, after a red, between another attempt and a human. */
-async function afterRed(run: Run, findings: readonly Finding[]): Promise<Step> {
-  const { record, ports } = run;
-  const { budget } = ports.policy;
-  if (record.blockedInARow >= budget.blocked) {
-    return escalate(run, { cause: 'blocked', why: 'the worker is blocked', findings });
-  }
-  const stuck = record.noProgress(budget.noProgress);
-  if (stuck !== undefined) return escalate(run, { cause: 'no-progress', why: stuck, findings });
-  if (record.budgetUsed >= attemptsAllowed(run)) {
-    return escalate(run, { cause: 'budget-spent', why: 'no attempt is left', findings });
-  }
-  return ports.signal.aborted ? 'stopped' : 'attempt';
-}
-
-async function escalate(
-  run: Run,
-  asked: { readonly cause: EscalationCause; readonly why: string; readonly findings: readonly Finding[] },
-): Promise<'needs-human'> {
-  const { record, ports } = run;
-  const { cause, why, findings } = asked;
-  const packet = issuePacket({
-    spec: ports.spec.slug,
-    issue: record.issue.id,
-    title: record.issue.title,
-    branch: record.ref.replace(/^refs\/heads\//, ''),
-    cause,
-    attempts: record.attempt,
-    why,
-    findings,
-    ...(record.question === undefined ? {} : { asked: record.question }),
-  });
-  const worktree = ports.folders.leave(record.issue.id);
-  await record.escalate({ cause, packet: packet.lines });
-  await ports.publishEscalation(record);
-  ports.emit({
-    type: 'issue.escalated',
-    issue: record.issue.id,
-    cause,
-    question: packet.question,
-    attempts: record.attempt,
-    worktree,
-  });
-  return 'needs-human';
-}
-
-function attemptsAllowed(run: Run): number {
-  const { attempts } = run.ports.policy.budget;
-  return Math.min(attempts, run.record.issue.maxAttempts ?? attempts);
-}
-
-/** Says whether the only reds are gates that could not run at all: nothing that a worker could repair. */
-export function onlyBroken(verdict: Verdict): boolean {
-  const reds = verdict.gates.filter((gate) => gate.verdict === 'fail');
-  return reds.length > 0 && reds.every((gate) => gate.cause === 'errored' || gate.cause === 'cannot-run-here');
-}
-
-function lastFinding(record: IssueRecord): readonly Finding[] {
-  const line = record.findings.split('\n').findLast((text) => text.startsWith('- '));
-  return line === undefined ? [] : [{ message: line.slice(2) }];
 }
 
 function failureText(failure: { readonly kind: string; readonly message?: string }): string {

@@ -340,7 +340,7 @@ function withoutNoise(line: string): string {
   return line
     .replace(/(?:\/[\w.@+-]+)+\//g, '/')
     .replace(/\b\d{4}-\d\d-\d\d(?:[T ][\d:.]+Z?)?|\b\d{1,2}:\d\d:\d\d(?:\.\d+)?/g, '<time>')
-    .replace(/\b\d+(?:\.\d+)?\s?(?:ns|µs|us|ms|s|secs?|seconds?|m|mins?|minutes?|h|hours?)\b/g, '<time>')
+    .replace(/\b(?:\d+(?:\.\d+)?\s?(?:ns|µs|us|ms|s|secs?|seconds?|m|mins?|minutes?|h|hours?))+\b/g, '<time>')
     .replace(/:\d+(?::\d+)?\b/g, ':<line>')
     .replace(/\b(?:0x[0-9a-f]+|[0-9a-f]{12,})\b/gi, '<id>');
 }

@@ -9,11 +9,10 @@
  * J5 Once the branch turns out to be moved by somebody else, it is not written again; what was recorded goes on in
  *    commits that no branch has, to be saved.
  */
-import { historyOf, replaceHistory, spliceFrontmatter } from '../config/splice.js';
+import { replaceHistory, spliceFrontmatter } from '../config/splice.js';
 import type { Finding, Issue, IssueId, IssueState, Oid, Phase, SpecSlug } from '../issue.js';
 import { shortOid } from '../issue.js';
 import type { EscalationCause } from '../event.js';
-import { unreachable } from '../failure.js';
 import type { Clock } from '../platform/clock.js';
 import type { Git, MoveFailure } from '../worktree/git-types.js';
 import {
@@ -22,7 +21,6 @@ import {
   blockedInARow,
   budgetUsed,
   closeAttempt,
-  closings,
   couldNotBeJudged,
   describeWork,
   lastAttempt,
@@ -37,7 +35,7 @@ import {
   type HistoryEntry,
   type WorkLine,
 } from './history.js';
-import { newestRecord, readCheckpoint, readIssueText } from './read.js';
+import { readIssueText } from './read.js';
 import { branchName, issueRef } from './refs.js';
 import { codeTree, joinTree, specsTree, withFiles } from './tree.js';
 import { commitMessage, type Checkpoint } from './trailers.js';
@@ -411,9 +409,8 @@ export class Journal {
     return commit;
   }
 
-  async #code(commit: Oid): Promise<Oid> {
-    const { git } = this.#ports;
-    return codeTree(git, (await git.readCommit(commit)).tree);
+  #code(commit: Oid): Promise<Oid> {
+    return codeOf(this.#ports.git, commit);
   }
 
   async #specs(commit: Oid): Promise<Oid | null> {
@@ -434,7 +431,8 @@ export interface JournalPorts {
   readonly clock: Clock;
 }
 
-interface JournalStart {
+/** What a journal starts from. */
+export interface JournalStart {
   readonly issue: Issue;
   readonly text: string;
   readonly history: string;
@@ -444,62 +442,12 @@ interface JournalStart {
   readonly standing: Standing;
 }
 
-/**
- * Opens the record of an Issue that is not at rest on the integration branch, from the branch as an earlier run left it.
- * `fresh` means that the branch belongs to an earlier life of the Spec, or is integrated: it is not continued.
- */
-export async function openJournal(
-  ports: JournalPorts,
-  request: { readonly issue: Issue; readonly tip: Oid; readonly branch: Oid | null; readonly fresh: boolean },
-): Promise<Journal> {
-  const { git } = ports;
-  const { issue, tip, branch } = request;
-  const text = (await readIssueText(git, tip, issue.path)) ?? '';
-  const start = { issue, text, refValue: branch };
-  if (branch === null || request.fresh) {
-    return new Journal(ports, { ...start, history: issue.history, commit: null, base: tip, standing: 'fresh' });
-  }
-  const own = await readOwn(git, issue, branch);
-  const base = (await git.mergeBase(branch, tip)) ?? tip;
-  return new Journal(ports, { ...start, ...own, commit: branch, base });
-}
-
-/** What the Issue's branch says of it, joined with what the integration branch knows of its escalations. */
-async function readOwn(git: Git, issue: Issue, branch: Oid): Promise<{ history: string; standing: Standing }> {
-  const { record, byHand } = await newestRecord(git, branch);
-  const text = record === null ? null : await readIssueText(git, record, issue.path);
-  if (text === null) return { history: issue.history, standing: byHand ? 'by-hand' : 'between' };
-  const history = historyOf(text);
-  // Answered since: the integration branch has everything that the branch has, and the answer.
-  if (closings(readHistory(issue.history)) > closings(readHistory(history))) {
-    return { history: issue.history, standing: byHand ? 'by-hand' : 'between' };
-  }
-  const standing = standingOf(readCheckpoint(text), readHistory(history));
-  return { history, standing: byHand && issue.state !== 'needs-human' ? 'by-hand' : standing };
+async function codeOf(git: Git, commit: Oid): Promise<Oid> {
+  return codeTree(git, (await git.readCommit(commit)).tree);
 }
 
 function lossOf(failure: MoveFailure): string {
   if (failure.kind === 'ref-refused') return `${branchName(failure.ref)} could not be written: ${failure.message}`;
   const where = failure.actual === null ? 'deleted' : `moved to ${shortOid(failure.actual)}`;
   return `${branchName(failure.ref)} was ${where} by somebody else while giro worked on it`;
-}
-
-function standingOf(
-  checkpoint: { readonly state: IssueState | null; readonly phase: Phase | null },
-  entries: readonly HistoryEntry[],
-): Standing {
-  if (checkpoint.state === 'needs-human') return 'needs-human';
-  const newest = entries.findLast((entry) => entry.kind === 'attempt');
-  if (newest?.kind !== 'attempt') return 'between';
-  switch (checkpoint.phase) {
-    case 'judging':
-      return 'judging';
-    case 'integrating':
-      return 'integrating';
-    case 'working':
-    case null:
-      return newest.verdict === undefined ? 'interrupted' : 'between';
-    default:
-      return unreachable(checkpoint.phase);
-  }
 }

@@ -102,11 +102,7 @@ describe('giro init', () => {
     const before = await snapshot(folder);
     const { code, lines } = await init(folder);
     expect(code).toBe(0);
-    expect(lines).toEqual([
-      'kept   docs/specs/example',
-      'kept   giro.toml',
-      'next   giro implement example',
-    ]);
+    expect(lines).toEqual(['kept   docs/specs/example', 'kept   giro.toml', 'next   giro implement example']);
     expect(await snapshot(folder)).toEqual(before);
     expect(await text(folder, 'giro.toml')).toBe('mine\n');
   });

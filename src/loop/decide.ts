@@ -1,0 +1,94 @@
+/** What the Issue loop decides from the record of an Issue: another attempt, or a human. */
+import type { EscalationCause } from '../event.js';
+import type { Verdict } from '../gates/gate.js';
+import type { Finding } from '../issue.js';
+import { issuePacket } from './packet.js';
+import type { IssueLoopPorts, IssueRecord } from './ports.js';
+
+/** How an Issue came to rest. */
+export type IssueEnd = 'integrated' | 'needs-human' | 'stopped';
+
+/** The slots of the agents, as the scheduler hands them to an Issue. */
+export interface AgentSlots {
+  agent<T>(run: () => Promise<T>): Promise<T>;
+}
+
+/** What the loop does next, or how it ended. */
+export type Step = 'attempt' | 'judge' | 'integrate' | IssueEnd;
+
+/** One Issue that is being run. */
+export interface Run {
+  readonly ports: IssueLoopPorts;
+  readonly record: IssueRecord;
+  readonly slots: AgentSlots;
+  /** Operation failures in a row. */
+  failures: number;
+}
+
+/** A reason for a red that every way of working shares. */
+export const nothingChanged: Finding = { message: 'nothing was changed: the files are those of the base' };
+
+/** Decides, after a red, between another attempt and a human. */
+export async function afterRed(run: Run, findings: readonly Finding[]): Promise<Step> {
+  const { record, ports } = run;
+  const { budget } = ports.policy;
+  if (record.blockedInARow >= budget.blocked) {
+    return escalate(run, { cause: 'blocked', why: 'the worker is blocked', findings });
+  }
+  const stuck = record.noProgress(budget.noProgress);
+  if (stuck !== undefined) return escalate(run, { cause: 'no-progress', why: stuck, findings });
+  if (record.budgetUsed >= attemptsAllowed(run)) {
+    return escalate(run, { cause: 'budget-spent', why: 'no attempt is left', findings });
+  }
+  return ports.signal.aborted ? 'stopped' : 'attempt';
+}
+
+/** Hands an Issue to a human: the packet on its branch, then where all stories can be read. */
+export async function escalate(
+  run: Run,
+  asked: { readonly cause: EscalationCause; readonly why: string; readonly findings: readonly Finding[] },
+): Promise<'needs-human'> {
+  const { record, ports } = run;
+  const { cause, why, findings } = asked;
+  const packet = issuePacket({
+    spec: ports.spec.slug,
+    issue: record.issue.id,
+    title: record.issue.title,
+    branch: record.ref.replace(/^refs\/heads\//, ''),
+    cause,
+    attempts: record.attempt,
+    why,
+    findings,
+    ...(record.question === undefined ? {} : { asked: record.question }),
+  });
+  const worktree = ports.folders.leave(record.issue.id);
+  await record.escalate({ cause, packet: packet.lines });
+  await ports.publishEscalation(record);
+  ports.emit({
+    type: 'issue.escalated',
+    issue: record.issue.id,
+    cause,
+    question: packet.question,
+    attempts: record.attempt,
+    worktree,
+  });
+  return 'needs-human';
+}
+
+/** How many attempts the budget and the Issue allow. */
+export function attemptsAllowed(run: Run): number {
+  const { attempts } = run.ports.policy.budget;
+  return Math.min(attempts, run.record.issue.maxAttempts ?? attempts);
+}
+
+/** Says whether the only reds are gates that could not run at all: nothing that a worker could repair. */
+export function onlyBroken(verdict: Verdict): boolean {
+  const reds = verdict.gates.filter((gate) => gate.verdict === 'fail');
+  return reds.length > 0 && reds.every((gate) => gate.cause === 'errored' || gate.cause === 'cannot-run-here');
+}
+
+/** The last reason that History tells. */
+export function lastFinding(record: IssueRecord): readonly Finding[] {
+  const line = record.findings.split('\n').findLast((text) => text.startsWith('- '));
+  return line === undefined ? [] : [{ message: line.slice(2) }];
+}

@@ -1,0 +1,78 @@
+/** The first step of an Issue: fresh, or as an earlier run left it. */
+import { unreachable } from '../failure.js';
+import { afterRed, attemptsAllowed, escalate, lastFinding, nothingChanged, type Run, type Step } from './decide.js';
+import type { Taken } from './ports.js';
+
+/** Takes an Issue up; `standing` says where. */
+export async function firstStep(run: Run): Promise<Step> {
+  const { record, ports } = run;
+  switch (record.standing) {
+    case 'by-hand':
+      await noAgent(run);
+      return adopt(run, { code: null, findings: [], size: noSize, subjects: [] });
+    case 'judging':
+      await noAgent(run);
+      return 'judge';
+    case 'integrating':
+      await noAgent(run);
+      ports.emit({ type: 'issue.queued', issue: record.issue.id });
+      return 'integrate';
+    case 'interrupted':
+      return interrupted(run);
+    case 'between':
+      return between(run);
+    case 'fresh':
+    case 'needs-human':
+      return 'attempt';
+    default:
+      return unreachable(record.standing);
+  }
+}
+
+/** The attempt counts; what its agent left is not its result. */
+async function interrupted(run: Run): Promise<Step> {
+  const { record, ports } = run;
+  const findings = [{ message: 'interrupted: giro ended while this attempt was running' }];
+  await record.recordVerdict({ verdict: 'fail', gates: [], findings });
+  await record.bringOnto(ports.tip());
+  if (record.commit !== null && record.budgetUsed >= attemptsAllowed(run)) {
+    // The folder is emptied of the dead agent's files (they are saved): what is found there later is a person's. Where
+    // that cannot be done it is judged like a person's.
+    const { files } = await record.trees();
+    await ports.folders.prepare(record.issue.id, record.commit, files);
+  }
+  return afterRed(run, findings);
+}
+
+/** What was decided before a kill is decided again; after an answer there may be work of a person's to judge. */
+async function between(run: Run): Promise<Step> {
+  const { record, ports } = run;
+  if (record.answered && record.commit !== null) {
+    const { code } = await record.trees();
+    const taken = await ports.folders.found(record.issue.id, record.base);
+    if (taken !== null && taken.code !== null && taken.code !== code) {
+      await noAgent(run);
+      return adopt(run, taken);
+    }
+  }
+  await record.bringOnto(ports.tip());
+  const findings = lastFinding(record);
+  if (record.couldNotBeJudged)
+    return escalate(run, { cause: 'cannot-run-here', why: 'a gate cannot run here', findings });
+  return afterRed(run, findings);
+}
+
+const noSize = { files: 0, insertions: 0, deletions: 0 };
+
+async function adopt(run: Run, work: Taken): Promise<Step> {
+  const { code, size, subjects } = work;
+  const trees = await run.record.trees();
+  const findings = [...((code ?? trees.code) === trees.baseCode ? [nothingChanged] : []), ...work.findings];
+  await run.record.adoptWork({ code, findings, line: { ...size, subjects, duration: 'by hand' } });
+  return 'judge';
+}
+
+/** Gives back the slot that the Issue was dispatched with: its next step needs no agent. */
+async function noAgent(run: Run): Promise<void> {
+  await run.slots.agent(() => Promise.resolve());
+}

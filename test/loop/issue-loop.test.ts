@@ -1,0 +1,569 @@
+import { describe, expect, test } from 'vitest';
+import { blocked, done, gate, issueOf, LoopRig, oidOf, operation, takenOf, verdictOf } from './rig.js';
+
+/** Red with another message each time, so that nothing but the budget ends the loop. */
+function alwaysRed(rig: LoopRig): void {
+  let count = 0;
+  rig.verdict = () => verdictOf('fail', `red in ${'x'.repeat((count += 1))}`);
+}
+
+describe('an attempt', () => {
+  test('is recorded before it runs, committed before it is judged, judged before it is handed on', async () => {
+    const rig = new LoopRig();
+    expect(await rig.run()).toBe('integrated');
+    expect(rig.log).toEqual([
+      'slot',
+      'onto tip',
+      'record 1',
+      'prepare',
+      'drive 1',
+      'take back',
+      'commit',
+      'gates',
+      'verdict pass',
+      'lane',
+      'release',
+    ]);
+    expect(rig.events.map((event) => event.type)).toEqual(['attempt.started', 'attempt.finished', 'attempt.judged']);
+    expect(rig.event('attempt.finished')[0]).toMatchObject({ result: 'committed', files: 1, commit: oidOf('work') });
+  });
+
+  test('that is red is followed by one that hears why, until the budget is spent', async () => {
+    const rig = new LoopRig();
+    rig.budget = { attempts: 2 };
+    alwaysRed(rig);
+    expect(await rig.run()).toBe('needs-human');
+    expect(rig.prompts[0]).not.toContain('red in');
+    expect(rig.prompts[1]).toContain('red in x');
+    expect(rig.prompts[1]).toContain('attempt 2 of 2');
+    expect(rig.log.slice(-4)).toEqual(['leave', 'escalate budget-spent', 'publish', 'leave']);
+    expect(rig.event('issue.escalated')[0]).toMatchObject({
+      cause: 'budget-spent',
+      attempts: 2,
+      question: expect.stringContaining('red in xx') as unknown,
+    });
+  });
+
+  test('max-attempts tightens the budget and never loosens it', async () => {
+    for (const [maxAttempts, drives] of [
+      [1, 1],
+      [9, 2],
+    ] as const) {
+      const rig = new LoopRig();
+      rig.budget = { attempts: 2 };
+      rig.record.issue = issueOf('01-a', { maxAttempts });
+      alwaysRed(rig);
+      expect(await rig.run()).toBe('needs-human');
+      expect(rig.drives).toBe(drives);
+    }
+  });
+
+  test('that failed counts, and its work is kept and not gated', async () => {
+    const rig = new LoopRig();
+    rig.plays.push({ result: { kind: 'failed', reason: 'agent exited 3' } });
+    expect(await rig.run()).toBe('integrated');
+    expect(rig.log.filter((line) => /commit|verdict|gates/.test(line))).toEqual([
+      'commit ungated',
+      'verdict fail',
+      'commit',
+      'gates',
+      'verdict pass',
+    ]);
+    expect(rig.prompts[1]).toContain('agent exited 3');
+    expect(rig.prompts[1]).toContain('the last lines');
+  });
+
+  test('that changed nothing is red without gates, and says what changed beside the worktree', async () => {
+    const rig = new LoopRig();
+    rig.stray = ['src/a.ts'];
+    rig.plays.push({ code: 'base', result: done({ summary: 'all is well' }) });
+    expect(await rig.run()).toBe('integrated');
+    expect(rig.log).toContain('verdict fail');
+    expect(rig.event('attempt.finished')[0]).toMatchObject({
+      result: 'failed',
+      commit: null,
+      reason: 'nothing was changed',
+    });
+    for (const part of ['nothing was changed', "src/a.ts: changed in the user's checkout", 'worker says: all is well'])
+      expect(rig.prompts[1]).toContain(part);
+  });
+
+  test('whose folder cannot be taken says why, and not that nothing was changed', async () => {
+    const rig = new LoopRig();
+    rig.plays.push({ code: null, findings: [{ message: 'a repository in the folder', file: 'sub' }] });
+    expect(await rig.run()).toBe('integrated');
+    expect(rig.prompts[1]).toContain('sub: a repository in the folder');
+    expect(rig.prompts[1]).not.toContain('nothing was changed');
+  });
+
+  test('with findings of the engine is red, however green its gates are', async () => {
+    const rig = new LoopRig();
+    rig.budget = { attempts: 1 };
+    rig.plays.push({ findings: [{ message: 'conflict marks are left in the file', file: 'a.ts', line: 3 }] });
+    expect(await rig.run()).toBe('needs-human');
+    expect(rig.log).toContain('gates');
+    expect(rig.event('attempt.judged')[0]).toMatchObject({ verdict: 'fail', findings: [{ file: 'a.ts', line: 3 }] });
+    expect(rig.record.history.match(/conflict marks/g)).toHaveLength(3);
+  });
+
+  test('without a gate that is due before the lane is handed to the lane', async () => {
+    const rig = new LoopRig();
+    rig.gates = [gate('merged', ['integration'])];
+    expect(await rig.run()).toBe('integrated');
+    expect(rig.log).not.toContain('gates');
+    expect(rig.log.slice(-3)).toEqual(['verdict pass', 'lane', 'release']);
+  });
+
+  test('that left a conflict as it was shown is no new work', async () => {
+    const rig = new LoopRig();
+    rig.record.shown = oidOf('marked');
+    rig.record.conflicts = ['a.ts'];
+    rig.plays.push({ result: operation(), code: 'marked' });
+    const running = rig.run();
+    await rig.clock.waiting();
+    expect(rig.log.filter((line) => line.startsWith('commit'))).toEqual([]);
+    expect(rig.prompts[0]).toContain('a.ts');
+    await rig.clock.advance(60_000);
+    expect(await running).toBe('integrated');
+  });
+});
+
+describe('an operation that broke', () => {
+  test('does not count, is tried again after a while, and asks in the end', async () => {
+    const rig = new LoopRig();
+    rig.budget = { attempts: 1, failures: 3 };
+    rig.plays.push(
+      { result: operation('network') },
+      { result: operation('network') },
+      { result: operation('network') },
+    );
+    const running = rig.run();
+    for (const ms of [1000, 2000]) {
+      await rig.clock.waiting();
+      expect(rig.event('issue.retrying').at(-1)).toMatchObject({ inMs: ms, reason: 'network' });
+      await rig.clock.advance(ms);
+    }
+    expect(await running).toBe('needs-human');
+    expect(rig.drives).toBe(3);
+    expect(rig.record.budgetUsed).toBe(0);
+    expect(rig.event('issue.escalated')[0]).toMatchObject({ cause: 'operation-failures' });
+    expect(rig.event('attempt.finished').map((event) => event.result)).toEqual(['operation', 'operation', 'operation']);
+  });
+
+  test('counts in a row only', async () => {
+    const rig = new LoopRig();
+    rig.budget = { attempts: 3, failures: 2 };
+    let count = 0;
+    rig.verdict = () => ((count += 1) < 2 ? verdictOf('fail', 'red') : verdictOf('pass'));
+    rig.plays.push({ result: operation() }, {}, { result: operation() }, {});
+    const running = rig.run();
+    await rig.clock.waiting();
+    await rig.clock.advance(1000);
+    await rig.clock.waiting();
+    await rig.clock.advance(1000);
+    expect(await running).toBe('integrated');
+  });
+
+  test('waits until the time it says that it can be had again, within a day', async () => {
+    const rig = new LoopRig();
+    const soon = new Date(rig.clock.now() + 3_600_000).toISOString();
+    rig.plays.push(
+      { result: operation('usage-limit', soon) },
+      { result: operation('usage-limit', '2099-01-01T00:00:00Z') },
+    );
+    const running = rig.run();
+    await rig.clock.waiting();
+    expect(rig.event('issue.retrying')[0]).toMatchObject({ inMs: 3_600_000 });
+    await rig.clock.advance(3_600_000);
+    await rig.clock.waiting();
+    expect(rig.event('issue.retrying')[1]).toMatchObject({ inMs: 86_400_000 });
+    await rig.clock.advance(86_400_000);
+    expect(await running).toBe('integrated');
+  });
+
+  test('keeps what the agent left and what was found on it', async () => {
+    const rig = new LoopRig();
+    rig.budget = { failures: 1 };
+    rig.plays.push({
+      result: operation(),
+      findings: [{ message: 'work is only in a stash; saved as refs/giro/salvage/x' }],
+    });
+    expect(await rig.run()).toBe('needs-human');
+    expect(rig.log).toContain('commit ungated');
+    expect(rig.record.history).toContain('saved as refs/giro/salvage/x');
+  });
+
+  test('is also a folder that cannot be made', async () => {
+    const rig = new LoopRig();
+    rig.budget = { failures: 1 };
+    rig.prepareFails = 'setup exited 1';
+    expect(await rig.run()).toBe('needs-human');
+    expect(rig.drives).toBe(0);
+    expect(rig.record.history).toMatch(/- setup exited 1\nverdict: operation/);
+  });
+
+  test('is also a gate that cannot run here: the worker is not asked again', async () => {
+    for (const cause of ['cannot-run-here', 'errored'] as const) {
+      const rig = new LoopRig();
+      rig.verdict = () => verdictOf('fail', 'no such program', cause);
+      expect(await rig.run()).toBe('needs-human');
+      expect(rig.drives).toBe(1);
+      expect(rig.record.budgetUsed).toBe(0);
+      expect(rig.event('attempt.judged')[0]).toMatchObject({ verdict: 'operation' });
+      expect(rig.event('issue.escalated')[0]).toMatchObject({ cause: 'cannot-run-here' });
+    }
+  });
+});
+
+describe('a worker that is blocked', () => {
+  test('asks its question when its work is red', async () => {
+    const rig = new LoopRig();
+    rig.plays.push({ result: blocked('Which database?') });
+    rig.verdict = () => verdictOf('fail');
+    expect(await rig.run()).toBe('needs-human');
+    expect(rig.drives).toBe(1);
+    expect(rig.event('issue.escalated')[0]).toMatchObject({ cause: 'blocked', question: 'Which database?' });
+  });
+
+  test('asks it also when it changed nothing', async () => {
+    const rig = new LoopRig();
+    rig.plays.push({ result: blocked('Which database?'), code: 'base' });
+    expect(await rig.run()).toBe('needs-human');
+    expect(rig.event('issue.escalated')[0]).toMatchObject({ cause: 'blocked', question: 'Which database?' });
+    expect(rig.record.history).toContain('- blocked: Which database?');
+  });
+
+  test('is not heard when its work is green', async () => {
+    const rig = new LoopRig();
+    rig.plays.push({ result: blocked('Which database?') });
+    expect(await rig.run()).toBe('integrated');
+  });
+
+  test('may be asked so many times in a row', async () => {
+    const rig = new LoopRig();
+    rig.budget = { attempts: 5, blocked: 2 };
+    alwaysRed(rig);
+    rig.plays.push({ result: blocked('One?') }, {}, { result: blocked('Two?') }, { result: blocked() });
+    expect(await rig.run()).toBe('needs-human');
+    expect(rig.drives).toBe(4);
+    expect(rig.event('issue.escalated')[0]).toMatchObject({
+      cause: 'blocked',
+      question: expect.stringContaining('The worker says it is blocked') as unknown,
+    });
+  });
+});
+
+describe('no progress', () => {
+  test('the same code twice running ends the loop early', async () => {
+    const rig = new LoopRig();
+    alwaysRed(rig);
+    rig.budget = { attempts: 9 };
+    rig.plays.push({ code: 'one' }, { code: 'two' }, { code: 'two' });
+    expect(await rig.run()).toBe('needs-human');
+    expect(rig.drives).toBe(3);
+    expect(rig.event('issue.escalated')[0]).toMatchObject({
+      cause: 'no-progress',
+      question: expect.stringContaining('the same code') as unknown,
+    });
+  });
+
+  test('the same findings so many times running do too', async () => {
+    const rig = new LoopRig();
+    rig.budget = { attempts: 9, noProgress: 3 };
+    rig.verdict = () => verdictOf('fail', 'expected 401');
+    expect(await rig.run()).toBe('needs-human');
+    expect(rig.drives).toBe(3);
+    expect(rig.event('issue.escalated')[0]).toMatchObject({ cause: 'no-progress' });
+  });
+});
+
+describe('the lane', () => {
+  const rejected = (message: string) =>
+    ({ kind: 'rejected', tip: oidOf('new'), gates: [], findings: [{ message }], broken: false }) as const;
+
+  test('sends the Issue back onto the new tip, inside its budget', async () => {
+    const rig = new LoopRig();
+    rig.budget = { attempts: 2 };
+    rig.landings.push(rejected('a.ts conflicts'));
+    expect(await rig.run()).toBe('integrated');
+    expect(rig.drives).toBe(2);
+    expect(rig.log.slice(rig.log.indexOf('lane'), rig.log.indexOf('lane') + 5)).toEqual([
+      'lane',
+      'rejection',
+      'onto new tip',
+      'slot',
+      'record 2',
+    ]);
+    expect(rig.prompts[1]).toContain('a.ts conflicts');
+    expect(rig.prompts[1]).toContain('attempt 2 of 2');
+  });
+
+  test('that keeps rejecting spends the budget', async () => {
+    const rig = new LoopRig();
+    rig.budget = { attempts: 2 };
+    rig.landings.push(rejected('one'), rejected('two'));
+    expect(await rig.run()).toBe('needs-human');
+    expect(rig.drives).toBe(2);
+    expect(rig.event('issue.escalated')[0]).toMatchObject({
+      cause: 'budget-spent',
+      question: expect.stringContaining('two') as unknown,
+    });
+  });
+
+  test('whose gates cannot run asks a human at once', async () => {
+    const rig = new LoopRig();
+    rig.landings.push({ ...rejected('no docker'), broken: true });
+    expect(await rig.run()).toBe('needs-human');
+    expect(rig.drives).toBe(1);
+    expect(rig.event('issue.escalated')[0]).toMatchObject({ cause: 'cannot-run-here' });
+  });
+
+  test('that is held leaves the Issue as it is, to go on from there', async () => {
+    const rig = new LoopRig();
+    rig.landings.push({ kind: 'held', message: 'checked out' });
+    expect(await rig.run()).toBe('needs-human');
+    expect(rig.log.at(-1)).toBe('leave');
+    expect(rig.log).not.toContain('publish');
+  });
+
+  test('tells each finding of its gates once', async () => {
+    const rig = new LoopRig();
+    const findings = [{ message: 'red there', gate: 'test' }];
+    rig.landings.push({
+      ...rejected(''),
+      gates: [{ gate: 'test', verdict: 'fail', note: 'exit 1', findings }],
+      findings,
+    });
+    await rig.run();
+    expect(rig.record.history.match(/red there/g)).toHaveLength(1);
+  });
+});
+
+describe('an Issue that an earlier run left', () => {
+  test('judging: its gates run, no agent does, and its slot is free for another', async () => {
+    const rig = new LoopRig();
+    rig.record.judging();
+    expect(await rig.run()).toBe('integrated');
+    expect(rig.log).toEqual(['slot', 'gates', 'verdict pass', 'lane', 'release']);
+  });
+
+  test('judging, with findings of the engine: it is red now as it was then', async () => {
+    const rig = new LoopRig();
+    rig.budget = { attempts: 1 };
+    rig.record.judging({ message: 'conflict marks are left' });
+    expect(await rig.run()).toBe('needs-human');
+    expect(rig.log).not.toContain('verdict pass');
+  });
+
+  test('integrating: only the lane is left', async () => {
+    const rig = new LoopRig();
+    rig.record.past({ verdict: 'pass', tree: 'x' }).standing = 'integrating';
+    expect(await rig.run()).toBe('integrated');
+    expect(rig.log).toEqual(['slot', 'lane', 'release']);
+    expect(rig.event('issue.queued')).toHaveLength(1);
+  });
+
+  test('interrupted: the attempt counts, and the next one starts on the tip', async () => {
+    const rig = new LoopRig();
+    rig.budget = { attempts: 2 };
+    rig.record.past({}).standing = 'interrupted';
+    expect(await rig.run()).toBe('integrated');
+    expect(rig.log.slice(0, 4)).toEqual(['verdict fail', 'onto tip', 'slot', 'record 2']);
+    expect(rig.prompts[0]).toContain('interrupted: giro ended');
+    expect(rig.record.budgetUsed).toBe(2);
+  });
+
+  test('interrupted in its last attempt: asks, after the dead agent was cleared away', async () => {
+    const rig = new LoopRig();
+    rig.budget = { attempts: 1 };
+    rig.record.past({}).standing = 'interrupted';
+    expect(await rig.run()).toBe('needs-human');
+    expect(rig.log).toEqual([
+      'verdict fail',
+      'onto tip',
+      'prepare',
+      'leave',
+      'escalate budget-spent',
+      'publish',
+      'leave',
+    ]);
+    expect(rig.drives).toBe(0);
+  });
+
+  test.each([
+    ['blocked', [{ verdict: 'fail', tree: 'x', question: 'Which?' }]],
+    [
+      'no-progress',
+      [
+        { verdict: 'fail', tree: 'x' },
+        { verdict: 'fail', tree: 'x' },
+      ],
+    ],
+    ['cannot-run-here', [{ verdict: 'operation', tree: 'x' }]],
+    [
+      'budget-spent',
+      [
+        { verdict: 'fail', tree: 'x', finding: 'one' },
+        { verdict: 'fail' },
+        { verdict: 'fail', tree: 'y', finding: 'two' },
+      ],
+    ],
+  ] as const)('between: what was decided is decided again (%s)', async (cause, attempts) => {
+    const rig = new LoopRig();
+    rig.record.past(...attempts).standing = 'between';
+    expect(await rig.run()).toBe('needs-human');
+    expect(rig.drives).toBe(0);
+    expect(rig.event('issue.escalated')[0]).toMatchObject({ cause });
+  });
+
+  test('between and answered: a new attempt, on the tip, with a whole budget', async () => {
+    const rig = new LoopRig();
+    rig.record
+      .past({ verdict: 'fail', tree: 'x' }, { verdict: 'fail', tree: 'x' }, { verdict: 'fail' })
+      .answer().standing = 'between';
+    rig.folder = takenOf(rig.record.code);
+    expect(await rig.run()).toBe('integrated');
+    expect(rig.log.slice(0, 3)).toEqual(['onto tip', 'slot', 'record 4']);
+    expect(rig.prompts[0]).toContain('attempt 1 of 3');
+  });
+
+  test('answered by changes in its folder: they are judged, no agent runs', async () => {
+    const rig = new LoopRig();
+    rig.record.past({ verdict: 'fail', tree: 'x' }).answer().standing = 'between';
+    rig.folder = takenOf(oidOf('by-hand'));
+    expect(await rig.run()).toBe('integrated');
+    expect(rig.log).toEqual(['slot', 'adopt', 'gates', 'verdict pass', 'lane', 'release']);
+    expect(rig.record.code).toBe(oidOf('by-hand'));
+  });
+
+  test('changes in the folder of one that nobody answered are not taken for a person’s', async () => {
+    const rig = new LoopRig();
+    rig.record.past({ verdict: 'fail', tree: 'x' }).standing = 'between';
+    rig.folder = takenOf(oidOf('leftover'));
+    expect(await rig.run()).toBe('integrated');
+    expect(rig.log).not.toContain('adopt');
+  });
+
+  test('by hand, with the files of the base: nothing was changed, so that is red', async () => {
+    const rig = new LoopRig();
+    rig.budget = { attempts: 1 };
+    rig.record.past({ verdict: 'fail', tree: 'x' }).answer().standing = 'by-hand';
+    rig.record.code = oidOf('base');
+    expect(await rig.run()).toBe('needs-human');
+    expect(rig.event('issue.escalated')[0]?.question).toContain('nothing was changed');
+  });
+
+  test('by hand: judged without an agent; red, the loop goes on with one', async () => {
+    const rig = new LoopRig();
+    rig.record.past({ verdict: 'fail', tree: 'x' }).answer().standing = 'by-hand';
+    rig.record.code = oidOf('by-hand');
+    let count = 0;
+    rig.verdict = () => verdictOf((count += 1) === 1 ? 'fail' : 'pass', 'not yet');
+    expect(await rig.run()).toBe('integrated');
+    expect(rig.log.slice(0, 4)).toEqual(['slot', 'adopt', 'gates', 'verdict fail']);
+    expect(rig.drives).toBe(1);
+    expect(rig.prompts[0]).toContain('not yet');
+  });
+});
+
+describe('a branch that somebody moved', () => {
+  test.each(['record 1', 'commit', 'verdict', 'rejection', 'onto new tip'])(
+    'at %s: the Issue asks a human, and nothing more is done for it',
+    async (checkpoint) => {
+      const rig = new LoopRig();
+      rig.record.movedAt = checkpoint;
+      rig.landings.push({ kind: 'rejected', tip: oidOf('new'), gates: [], findings: [], broken: false });
+      expect(await rig.run()).toBe('needs-human');
+      const moved = rig.log.findIndex((line) => line.startsWith('moved at'));
+      expect(rig.log.slice(moved + 1)).toEqual(['leave', 'escalate operation-failures', 'publish']);
+      expect(rig.event('issue.escalated')[0]).toMatchObject({
+        cause: 'operation-failures',
+        question: expect.stringContaining('was moved to 1234567') as unknown,
+      });
+    },
+  );
+
+  test('before its attempt is recorded no agent starts', async () => {
+    const rig = new LoopRig();
+    rig.record.movedAt = 'record';
+    await rig.run();
+    expect(rig.drives).toBe(0);
+    expect(rig.log).not.toContain('prepare');
+  });
+});
+
+describe('a stop', () => {
+  test('before the first attempt starts nothing', async () => {
+    const rig = new LoopRig();
+    rig.stop.abort(new Error('stop'));
+    expect(await rig.run()).toBe('stopped');
+    expect(rig.log).toEqual(['leave']);
+  });
+
+  test('while it waits for a slot is no bug', async () => {
+    const rig = new LoopRig();
+    rig.record.judging();
+    rig.stop.abort(new Error('stop'));
+    expect(await rig.run()).toBe('stopped');
+    expect(rig.log).toEqual(['leave']);
+  });
+
+  test('while the agent works gives the attempt back and keeps its work', async () => {
+    const rig = new LoopRig();
+    rig.plays.push({ result: { kind: 'stopped' } });
+    rig.onDrive = () => {
+      rig.stop.abort(new Error('stop'));
+    };
+    expect(await rig.run()).toBe('stopped');
+    expect(rig.log.slice(-4)).toEqual(['take back', 'commit ungated', 'verdict stopped', 'leave']);
+    expect(rig.record.budgetUsed).toBe(0);
+  });
+
+  test('while gates run records no verdict: they run again', async () => {
+    const rig = new LoopRig();
+    rig.verdict = () => {
+      rig.stop.abort(new Error('stop'));
+      return verdictOf('fail', 'was stopped', 'cancelled');
+    };
+    expect(await rig.run()).toBe('stopped');
+    expect(rig.log.slice(-2)).toEqual(['gates', 'leave']);
+    expect(rig.event('attempt.judged')).toEqual([]);
+  });
+
+  test('after a red starts no further attempt', async () => {
+    const rig = new LoopRig();
+    rig.verdict = () => {
+      rig.stop.abort(new Error('stop'));
+      return verdictOf('fail');
+    };
+    expect(await rig.run()).toBe('stopped');
+    expect(rig.log.slice(-2)).toEqual(['verdict fail', 'leave']);
+    expect(rig.drives).toBe(1);
+  });
+
+  test('during the wait after an operation failure ends the wait', async () => {
+    const rig = new LoopRig();
+    rig.plays.push({ result: operation() });
+    const running = rig.run();
+    await rig.clock.waiting();
+    rig.stop.abort(new Error('stop'));
+    expect(await running).toBe('stopped');
+    expect(rig.drives).toBe(1);
+  });
+
+  test('in the lane leaves the Issue there', async () => {
+    const rig = new LoopRig();
+    rig.landings.push({ kind: 'stopped' });
+    expect(await rig.run()).toBe('stopped');
+    expect(rig.log.slice(-2)).toEqual(['lane', 'leave']);
+  });
+});
+
+test('a bug is no outcome: it is thrown on, and the folder is left', async () => {
+  const rig = new LoopRig();
+  rig.verdict = () => {
+    throw new Error('bug');
+  };
+  await expect(rig.run()).rejects.toThrow('bug');
+  expect(rig.log.at(-1)).toBe('leave');
+});

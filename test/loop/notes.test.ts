@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest';
+import type { Ended } from '../../src/event.js';
+import type { GateVerdict } from '../../src/gates/gate.js';
+import { gateNotes, workNote } from '../../src/loop/notes.js';
+import { blocked, done, takenOf, verdictOf } from './rig.js';
+
+function noteOf(change: Partial<GateVerdict>): string | undefined {
+  const [gate] = verdictOf('fail').gates;
+  if (gate === undefined) throw new Error('no gate');
+  return gateNotes({ passed: false, findings: [], gates: [{ ...gate, durationMs: 12_400, ...change }] })[0]?.note;
+}
+
+test.each<[string, Partial<GateVerdict>, string]>([
+  ['an exit', { ended: { kind: 'exited', code: 1 } }, 'exit 1 · 12.4 s'],
+  ['a signal', { ended: { kind: 'signalled', signal: 'SIGSEGV' } }, 'killed by SIGSEGV · 12.4 s'],
+  ['a time-out', { ended: { kind: 'timed-out', limitMs: 1 }, cause: 'timed-out' }, 'timed out · timed-out · 12.4 s'],
+  [
+    'what could not start',
+    { ended: { kind: 'could-not-start', reason: 'no such file' }, cause: 'cannot-run-here' },
+    'no such file · cannot-run-here · 12.4 s',
+  ],
+  ['what did not run', { ended: null, cause: 'errored' }, 'not run · errored · 12.4 s'],
+  ['a pass paid for before', { cached: true, ended: null, cause: null }, 'same code tree, verified before'],
+])('a gate line tells %s', (_name, change, note) => {
+  expect(noteOf(change)).toBe(note);
+});
+
+test('what a worker left and said', () => {
+  const ended: Ended = { kind: 'exited', code: 0 };
+  const outcome = { ended, durationMs: 252_000, tail: '' };
+  const taken = { ...takenOf(null), subjects: ['fix'] };
+  expect(workNote(taken, { ...outcome, result: done({ summary: 'did it' }) })).toEqual({
+    files: 1,
+    insertions: 1,
+    deletions: 0,
+    duration: '4m12s',
+    summary: 'did it',
+    subjects: ['fix'],
+  });
+  expect(workNote(taken, { ...outcome, result: blocked('which?') })).toMatchObject({ question: 'which?' });
+  expect(workNote(taken, { ...outcome, result: blocked() })).toMatchObject({ question: '' });
+  expect(workNote(taken, { ...outcome, result: { kind: 'failed', reason: 'x' } })).not.toHaveProperty('question');
+});

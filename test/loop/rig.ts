@@ -1,0 +1,435 @@
+import { createHash } from 'node:crypto';
+import type { Driver, DriverOutcome, DriverRequest, WorkerEnvelope, WorkerResult } from '../../src/drivers/driver.js';
+import type { EventBody } from '../../src/event.js';
+import type { GateCause, GateVerdict, Verdict, VerifyRequest } from '../../src/gates/gate.js';
+import {
+  parseIssueId,
+  parseOid,
+  parseSpecSlug,
+  type Finding,
+  type Issue,
+  type IssueId,
+  type Oid,
+} from '../../src/issue.js';
+import type { IssueEnd } from '../../src/loop/decide.js';
+import { runIssue } from '../../src/loop/issue-loop.js';
+import type { IssueLoopPorts, IssueRecord, LaneAnswer, Taken, WorkFolders, WorkNote } from '../../src/loop/ports.js';
+import type { GateDefinition, Policy } from '../../src/policy.js';
+import {
+  appendAnswer,
+  appendEscalation,
+  appendIntegration,
+  blockedInARow,
+  budgetUsed,
+  closeAttempt,
+  couldNotBeJudged,
+  describeWork,
+  lastAttempt,
+  lastFindings,
+  lastQuestion,
+  noProgress,
+  openAttempt,
+  openFindings,
+  readHistory,
+} from '../../src/store/history.js';
+import { FakeClock } from '../rig/clock.js';
+
+/** A made-up object name for a word. */
+export function oidOf(word: string): Oid {
+  return parseOid(createHash('sha1').update(word).digest('hex'));
+}
+
+const baseCode = oidOf('base');
+const tip = oidOf('tip');
+
+/** The record of an Issue in memory, with the real History. */
+class FakeRecord implements IssueRecord {
+  issue: Issue = issueOf('01-a');
+  readonly ref = 'refs/heads/giro-issue/s1/01-a';
+  commit: Oid | null = null;
+  base: Oid = tip;
+  standing: IssueRecord['standing'] = 'fresh';
+  history = '';
+  code: Oid = baseCode;
+  conflicts: readonly string[] = [];
+  shown: Oid | null = null;
+  lost: string | null = null;
+  workFindings: readonly Finding[] = [];
+  /** The checkpoint at which the branch turns out to be moved. */
+  movedAt: string | null = null;
+  readonly #log: string[];
+
+  constructor(log: string[]) {
+    this.#log = log;
+  }
+
+  get entries() {
+    return readHistory(this.history);
+  }
+
+  get attempt(): number {
+    return lastAttempt(this.entries);
+  }
+
+  get budgetUsed(): number {
+    return budgetUsed(this.entries);
+  }
+
+  get blockedInARow(): number {
+    return blockedInARow(this.entries);
+  }
+
+  get question(): string | undefined {
+    return lastQuestion(this.entries);
+  }
+
+  get couldNotBeJudged(): boolean {
+    return couldNotBeJudged(this.entries);
+  }
+
+  get findings(): string {
+    return lastFindings(this.history);
+  }
+
+  get answered(): boolean {
+    return this.entries.at(-1)?.kind === 'answered';
+  }
+
+  noProgress(limit: number): string | undefined {
+    return noProgress(this.entries, limit);
+  }
+
+  trees(): ReturnType<IssueRecord['trees']> {
+    return Promise.resolve({ code: this.code, shown: this.shown ?? this.code, baseCode, files: oidOf('files') });
+  }
+
+  async bringOnto(onto: Oid): Promise<void> {
+    await this.#checkpoint(`onto ${onto === tip ? 'tip' : 'new tip'}`);
+    this.base = onto;
+  }
+
+  async recordAttempt(driver: string): ReturnType<IssueRecord['recordAttempt']> {
+    const attempt = this.attempt + 1;
+    await this.#checkpoint(`record ${String(attempt)}`);
+    this.history = openAttempt(this.history, { attempt, at, driver, base: tip });
+    this.workFindings = [];
+    this.commit = oidOf(`attempt-${String(attempt)}`);
+    this.standing = 'interrupted';
+    return { attempt, commit: this.commit, files: oidOf('files'), base: tip };
+  }
+
+  async adoptWork(work: {
+    readonly code: Oid | null;
+    readonly line: WorkNote;
+    readonly findings: readonly Finding[];
+  }): Promise<void> {
+    await this.#checkpoint('adopt');
+    const opened = openAttempt(this.history, { attempt: this.attempt + 1, at, driver: 'by hand', base: tip });
+    this.history = describeWork(opened, work.line, work.findings);
+    this.workFindings = work.findings;
+    this.code = work.code ?? this.code;
+  }
+
+  async commitWork(work: Parameters<IssueRecord['commitWork']>[0]): Promise<Oid> {
+    await this.#checkpoint(work.gated ? 'commit' : 'commit ungated');
+    this.history = describeWork(this.history, work.line, work.findings);
+    this.workFindings = work.findings;
+    this.code = work.code;
+    this.shown = null;
+    this.commit = oidOf('work');
+    return this.commit;
+  }
+
+  async recordVerdict(verdict: Parameters<IssueRecord['recordVerdict']>[0]): Promise<void> {
+    await this.#checkpoint(`verdict ${verdict.verdict}`);
+    const { code, line } = verdict;
+    const told = line === undefined ? this.history : describeWork(this.history, line);
+    const work = code === undefined ? {} : { work: { commit: oidOf('work'), tree: code } };
+    this.history = closeAttempt(told, {
+      verdict: verdict.verdict,
+      ...work,
+      gates: verdict.gates,
+      findings: verdict.findings,
+    });
+    this.workFindings = [];
+  }
+
+  async recordRejection(entry: Parameters<IssueRecord['recordRejection']>[0]): Promise<void> {
+    await this.#checkpoint('rejection');
+    this.history = appendIntegration(this.history, {
+      at,
+      tip: entry.tip,
+      verdict: 'fail',
+      gates: entry.gates,
+      findings: entry.findings,
+    });
+  }
+
+  escalate(entry: Parameters<IssueRecord['escalate']>[0]): Promise<void> {
+    this.#log.push(`escalate ${entry.cause}`);
+    this.history = appendEscalation(this.history, { at, ...entry });
+    return Promise.resolve();
+  }
+
+  /** Puts attempts of an earlier run into History. */
+  past(
+    ...attempts: readonly {
+      readonly verdict?: 'pass' | 'fail' | 'operation' | 'stopped';
+      readonly tree?: string;
+      readonly question?: string;
+      readonly finding?: string;
+    }[]
+  ): this {
+    for (const { verdict, tree, question, finding } of attempts) {
+      const opened = openAttempt(this.history, { attempt: this.attempt + 1, at, driver: 'old', base: tip });
+      const line = {
+        files: 1,
+        insertions: 1,
+        deletions: 0,
+        duration: '1 s',
+        subjects: [],
+        ...(question === undefined ? {} : { question }),
+      };
+      const described = describeWork(opened, line);
+      const findings = finding === undefined ? [] : [{ message: finding }];
+      const work = tree === undefined ? {} : { work: { commit: oidOf('old'), tree: oidOf(tree) } };
+      this.history =
+        verdict === undefined ? described : closeAttempt(described, { verdict, ...work, gates: [], findings });
+    }
+    this.commit = oidOf('old');
+    return this;
+  }
+
+  answer(): this {
+    this.history = appendAnswer(this.history, { at, how: 'run again' });
+    return this;
+  }
+
+  /** Lets the record be as an interrupted `judging` one is. */
+  judging(...findings: readonly Finding[]): this {
+    this.past({});
+    this.workFindings = findings.length > 0 ? findings : openFindings(this.entries);
+    this.standing = 'judging';
+    this.code = oidOf('work-code');
+    return this;
+  }
+
+  #checkpoint(what: string): Promise<void> {
+    if (this.movedAt !== null && what.startsWith(this.movedAt)) {
+      this.lost = 'giro-issue/s1/01-a was moved to 1234567 by somebody else while giro worked on it';
+      this.#log.push(`moved at ${what}`);
+      return Promise.reject(new Error(this.lost));
+    }
+    this.#log.push(what);
+    return Promise.resolve();
+  }
+}
+
+const at = '2030-01-01T00:00:00.000Z';
+
+/** What a worker leaves in one attempt. */
+export interface Play {
+  readonly result?: WorkerResult;
+  /** Word of the code tree that it leaves; absent: a new one. `null`: the folder cannot be taken. */
+  readonly code?: string | null;
+  readonly findings?: readonly Finding[];
+}
+
+/** Runs one Issue with everything around it played by the test. */
+export class LoopRig {
+  readonly log: string[] = [];
+  readonly events: EventBody[] = [];
+  readonly clock = new FakeClock();
+  readonly stop = new AbortController();
+  readonly record = new FakeRecord(this.log);
+  readonly prompts: string[] = [];
+  readonly plays: Play[] = [];
+  readonly landings: LaneAnswer[] = [];
+  /** Code that an earlier run's folder holds now. */
+  folder: Taken | null = null;
+  budget: Partial<Policy['budget']> = {};
+  gates: readonly GateDefinition[] = [gate('test')];
+  stray: readonly string[] = [];
+  tip = tip;
+  verdict: (request: VerifyRequest) => Verdict | Promise<Verdict> = () => verdictOf('pass');
+  onDrive: (request: DriverRequest) => void | Promise<void> = () => undefined;
+  prepareFails: string | null = null;
+  #drives = 0;
+
+  run(): Promise<IssueEnd> {
+    const agent = async <T>(act: () => Promise<T>): Promise<T> => {
+      if (this.stop.signal.aborted) throw this.stop.signal.reason;
+      this.log.push('slot');
+      return act();
+    };
+    return runIssue(this.#ports(), this.record, { agent });
+  }
+
+  get drives(): number {
+    return this.#drives;
+  }
+
+  event<T extends EventBody['type']>(type: T): Extract<EventBody, { type: T }>[] {
+    return this.events.filter((event): event is Extract<EventBody, { type: T }> => event.type === type);
+  }
+
+  #ports(): IssueLoopPorts {
+    return {
+      spec: { slug: parseSpecSlug('s1') ?? never(), title: 'A Spec', body: 'What is wanted.' },
+      policy: policyOf(this.budget, this.gates),
+      driver: this.#driver(),
+      folders: this.#folders(),
+      verifier: {
+        verify: async (request) => {
+          if (request.gates.length === 0) throw new Error('no gate is due');
+          this.log.push('gates');
+          return this.verdict(request);
+        },
+      },
+      clock: this.clock,
+      signal: this.stop.signal,
+      emit: (event) => {
+        this.events.push(event);
+      },
+      tip: () => this.tip,
+      land: () => {
+        this.log.push('lane');
+        return Promise.resolve(this.landings.shift() ?? { kind: 'landed', commit: oidOf('landed') });
+      },
+      publishEscalation: () => {
+        this.log.push('publish');
+        return Promise.resolve();
+      },
+      environment: () => ({}),
+      logFile: (issue, attempt) => `/logs/${issue}.${String(attempt)}`,
+      envelopeFile: () => '/envelope',
+      strayFiles: () => Promise.resolve(this.stray),
+      jitter: () => 0.5,
+    };
+  }
+
+  #driver(): Driver {
+    return {
+      name: 'claude',
+      run: async (request) => {
+        this.log.push(`drive ${String(request.attempt)}`);
+        this.prompts.push(request.prompt);
+        this.#drives += 1;
+        await this.onDrive(request);
+        const result = this.plays[this.#drives - 1]?.result ?? done();
+        return outcomeOf(result);
+      },
+    };
+  }
+
+  #folders(): WorkFolders {
+    const takeBack = (): Taken => {
+      const play = this.plays[this.#drives - 1] ?? {};
+      const word = play.code === undefined ? `code-${String(this.#drives)}` : play.code;
+      return takenOf(word === null ? null : word === 'base' ? baseCode : oidOf(word), play.findings ?? []);
+    };
+    return {
+      prepare: () => {
+        this.log.push('prepare');
+        const folder = { folder: '/w', slot: { number: 1, portBase: 1, temporary: '/t' } };
+        const { prepareFails } = this;
+        if (prepareFails === null) return Promise.resolve({ ok: true, value: folder });
+        return Promise.resolve({ ok: false, failure: { kind: 'environment', message: prepareFails } });
+      },
+      takeBack: () => {
+        this.log.push('take back');
+        return Promise.resolve(takeBack());
+      },
+      found: () => Promise.resolve(this.folder),
+      release: () => {
+        this.log.push('release');
+      },
+      leave: () => {
+        this.log.push('leave');
+        return '/w';
+      },
+    };
+  }
+}
+
+export function done(more: Partial<WorkerEnvelope> = {}): WorkerResult {
+  return { kind: 'finished', envelope: { status: 'done', ...more } };
+}
+
+export function blocked(question?: string): WorkerResult {
+  return { kind: 'finished', envelope: { status: 'blocked', ...(question === undefined ? {} : { question }) } };
+}
+
+export function operation(reason = 'network', until?: string): WorkerResult {
+  return { kind: 'operation', reason, ...(until === undefined ? {} : { until }) };
+}
+
+/** A verdict of one gate. */
+export function verdictOf(verdict: 'pass' | 'fail', message = 'red', cause: GateCause = 'failed'): Verdict {
+  const passed = verdict === 'pass';
+  const findings = passed ? [] : [{ message, gate: 'test' }];
+  const one: GateVerdict = {
+    gate: 'test',
+    verdict,
+    cause: passed ? null : cause,
+    cached: false,
+    ended: cause === 'cancelled' ? null : { kind: 'exited', code: passed ? 0 : 1 },
+    durationMs: 5,
+    findings,
+    log: null,
+  };
+  return { passed, gates: [one], findings };
+}
+
+/** What a folder gives back. */
+export function takenOf(code: Oid | null, findings: readonly Finding[] = []): Taken {
+  return { code, findings, subjects: [], size: { files: 1, insertions: 1, deletions: 0 } };
+}
+
+/** A command gate. */
+export function gate(name: string, on: GateDefinition['on'] = ['issue', 'integration', 'spec']): GateDefinition {
+  return { name, kind: 'command', run: `npm run ${name}`, on, timeoutMs: 1000, env: [] };
+}
+
+/** A policy with this budget and these gates. */
+export function policyOf(
+  budget: Partial<Policy['budget']> = {},
+  gates: readonly GateDefinition[] = [gate('test')],
+): Policy {
+  return {
+    drivers: { default: 'claude', byName: new Map() },
+    roles: { worker: 'claude' },
+    budget: { attempts: 3, attemptTimeoutMs: 1000, rounds: 1, failures: 3, noProgress: 3, blocked: 1, ...budget },
+    limits: { agents: 2, gates: 2, graceMs: 10 },
+    gates,
+    worktree: { git: 'linked', setupTimeoutMs: 1, inputs: [], keep: [], copy: [], link: [] },
+    digest: 'digest',
+  };
+}
+
+/** An Issue as its file says. */
+export function issueOf(name: string, more: Partial<Issue> = {}): Issue {
+  const id: IssueId = parseIssueId(name) ?? never();
+  return {
+    id,
+    path: `docs/specs/s1/issues/${name}.md`,
+    title: `Issue ${name}`,
+    body: `# Issue ${name}\n\nDo it.\n`,
+    state: 'ready',
+    dependsOn: [],
+    touches: [],
+    resources: [],
+    gates: [],
+    tests: [],
+    history: '',
+    ...more,
+  };
+}
+
+function outcomeOf(result: WorkerResult): DriverOutcome {
+  return { result, ended: { kind: 'exited', code: 0 }, durationMs: 1000, tail: 'the last lines' };
+}
+
+function never(): never {
+  throw new Error('not a name');
+}

@@ -118,7 +118,7 @@ function verifierOf(ports: WorkshopPorts, withCheckout: WithCheckout): Verifier 
   return createVerifier({
     withCheckout,
     cache: createVerdictCache(join(git.commonDir, 'giro', 'verdicts')),
-    slots: (run) => gateLimit.add(run),
+    slots: (run, urgent) => gateLimit.add(run, { priority: urgent ? 1 : 0 }),
     emit,
     clock,
     environment: (_slot, gate) => ({ ...childEnvironment(own, gate.env), GIRO_SPEC: spec }),

@@ -87,8 +87,8 @@ export type WithCheckout = <T>(
 export interface VerifierPorts {
   readonly withCheckout: WithCheckout;
   readonly cache: VerdictCache;
-  /** The limit of gates at once: runs what it is given when there is room. */
-  readonly slots: <T>(run: () => Promise<T>) => Promise<T>;
+  /** The limit of gates at once: runs what it is given when there is room, the urgent before the rest. */
+  readonly slots: <T>(run: () => Promise<T>, urgent: boolean) => Promise<T>;
   readonly emit: Emit;
   readonly clock: Clock;
   /** The allow-list with the names in the gate's `env`, and `GIRO_SPEC`. What depends on gate, Issue and slot is added to it. */

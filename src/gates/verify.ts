@@ -110,7 +110,9 @@ function verifications(ports: VerifierPorts): Verifications {
 
   const run = async (request: VerifyRequest): Promise<Verdict> => {
     const known = allKnown(await lookUp(request));
-    return known === null ? ports.slots(() => inSlot(request)) : report(request, known);
+    if (known !== null) return report(request, known);
+    // What waits to land goes first: Issues that depend on it can start then.
+    return ports.slots(() => inSlot(request), request.scope !== 'issue');
   };
 
   return { keyOf, run, report };

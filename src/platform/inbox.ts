@@ -7,6 +7,11 @@ type Waiting =
       readonly count: number;
       readonly resolve: (bytes: Buffer) => void;
       readonly reject: (error: Error) => void;
+    }
+  | {
+      readonly kind: 'mark';
+      readonly mark: Uint8Array;
+      readonly resolve: (bytes: Buffer | null) => void;
     };
 
 /** Answers reads of lines and bytes, in the order they were asked, from chunks as they come. */
@@ -41,6 +46,12 @@ export class Inbox {
     });
   }
 
+  before(mark: Uint8Array): Promise<Buffer | null> {
+    return new Promise((resolve) => {
+      this.#ask({ kind: 'mark', mark, resolve });
+    });
+  }
+
   add(chunk: Buffer): void {
     this.#chunks.push(chunk);
     this.#size += chunk.length;
@@ -67,7 +78,25 @@ export class Inbox {
   }
 
   #tryAnswer(request: Waiting): boolean {
-    return request.kind === 'line' ? this.#tryLine(request.resolve) : this.#tryBytes(request);
+    if (request.kind === 'line') return this.#tryLine(request.resolve);
+    return request.kind === 'bytes' ? this.#tryBytes(request) : this.#tryMark(request);
+  }
+
+  /** A mark ends what was said so far, so only the end is looked at. */
+  #tryMark({ mark, resolve }: Extract<Waiting, { kind: 'mark' }>): boolean {
+    if (this.#endsWith(mark)) resolve(this.#take(this.#size).subarray(0, -mark.length));
+    else if (this.#ended) resolve(null);
+    else return false;
+    return true;
+  }
+
+  #endsWith(mark: Uint8Array): boolean {
+    if (this.#size < mark.length) return false;
+    let tail = Buffer.alloc(0);
+    for (let at = this.#chunks.length - 1; tail.length < mark.length && at >= 0; at--) {
+      tail = Buffer.concat([this.#chunks[at] ?? tail, tail]);
+    }
+    return tail.subarray(-mark.length).equals(mark);
   }
 
   #tryLine(resolve: (line: string | null) => void): boolean {

@@ -1,6 +1,7 @@
 /** Children whose input and output are pipes of giro: started without a shell, a terminal, or a throw. */
 import { spawn } from 'node:child_process';
 import type { ChildProcessWithoutNullStreams } from 'node:child_process';
+import { Socket } from 'node:net';
 import type { Environment } from './environment.js';
 
 /** What to run. */
@@ -37,4 +38,13 @@ export function startPiped(
 
 function ignore(): void {
   // What matters is told by the exit.
+}
+
+/** Lets a child keep giro from exiting, or not: only one that is waited for should. */
+export function keepAlive(child: ChildProcessWithoutNullStreams, alive: boolean): void {
+  for (const handle of [child, child.stdin, child.stdout, child.stderr]) {
+    if (handle !== child && !(handle instanceof Socket)) continue;
+    if (alive) handle.ref();
+    else handle.unref();
+  }
 }

@@ -3,11 +3,19 @@
  * over pipes (`git cat-file --batch`): one process start for thousands of answers.
  */
 import type { ChildProcessWithoutNullStreams } from 'node:child_process';
-import { Socket } from 'node:net';
 import { signalGroup } from './group.js';
 import { Inbox } from './inbox.js';
-import { startPiped } from './piped.js';
+import { keepAlive, startPiped } from './piped.js';
 import type { PlumbingRequest } from './piped.js';
+
+/** A command to run to its end. */
+export interface PlumbingRun extends PlumbingRequest {
+  readonly input?: string | Uint8Array;
+  /** Beyond it output is cut and the command ended. */
+  readonly maxBytes?: number;
+  /** Beyond it the command is ended with all it started; no limit when absent. */
+  readonly timeoutMs?: number;
+}
 
 /** How a plumbing command ended. */
 export interface PlumbingResult {
@@ -19,14 +27,20 @@ export interface PlumbingResult {
 }
 
 const defaultMaxBytes = 512 * 1024 * 1024;
-const maxStderrBytes = 64 * 1024;
+
+/** How much of stderr is kept. */
+export const maxStderrBytes = 64 * 1024;
+
 /** How long a pipe that a left-over daemon holds open may be silent once the command itself has ended. */
 const drainMs = 1_000;
 
-/** Runs a command to its end; never rejects. Output beyond `maxBytes` is cut and the command ended. */
-export function runPlumbing(
-  request: PlumbingRequest & { readonly input?: string | Uint8Array; readonly maxBytes?: number },
-): Promise<PlumbingResult> {
+/** What stderr ends with when a command had no end in its time. */
+export function timeUp(timeoutMs: number): string {
+  return `no end within ${String(Math.round(timeoutMs / 1000))} s`;
+}
+
+/** Runs a command to its end; never rejects. */
+export function runPlumbing(request: PlumbingRun): Promise<PlumbingResult> {
   return new Promise((resolve) => {
     const child = startPiped(request, (reason) => {
       resolve({ code: null, signal: null, stdout: Buffer.alloc(0), stderr: reason });
@@ -36,6 +50,7 @@ export function runPlumbing(
     const stdout = new Collector(maxBytes);
     const stderr = new Collector(maxStderrBytes);
     const drain = drainTimer(child);
+    const limit = limitTimer(request, child);
     child.stdout.on('data', (chunk: Buffer) => {
       drain.touch();
       stdout.add(chunk);
@@ -48,11 +63,33 @@ export function runPlumbing(
     child.on('exit', drain.start);
     child.on('close', (code, signal) => {
       drain.stop();
-      const cut = stdout.isCut;
-      resolve({ code: cut ? null : code, signal, stdout: stdout.bytes(), stderr: stderr.bytes().toString('utf8') });
+      const late = limit.stop();
+      const cut = stdout.isCut || late !== null;
+      const said = `${stderr.bytes().toString('utf8')}${late ?? ''}`;
+      resolve({ code: cut ? null : code, signal, stdout: stdout.bytes(), stderr: said });
     });
     child.stdin.end(request.input ?? '');
   });
+}
+
+interface LimitTimer {
+  /** Says what happened when the time was up before. */
+  readonly stop: () => string | null;
+}
+
+function limitTimer({ timeoutMs }: PlumbingRun, child: ChildProcessWithoutNullStreams): LimitTimer {
+  if (timeoutMs === undefined) return { stop: () => null };
+  let late: string | null = null;
+  const timer = setTimeout(() => {
+    late = timeUp(timeoutMs);
+    cutOff(child);
+  }, timeoutMs);
+  return {
+    stop() {
+      clearTimeout(timer);
+      return late;
+    },
+  };
 }
 
 /** The whole group: what a command has started may be what writes. */
@@ -69,13 +106,16 @@ export interface Conversation {
   readonly readLine: () => Promise<string | null>;
   /** Exactly so many bytes; rejects when the child ends before. */
   readBytes(count: number): Promise<Buffer>;
+  /** Everything up to a mark that is the last the child says for now, without it; null when the child has ended. */
+  readUntil(mark: Uint8Array): Promise<Buffer | null>;
   /** Closes its input and waits for its end. */
   close(): Promise<void>;
   /** The last it said on stderr. */
   readonly stderrTail: () => string;
 }
 
-const closeMs = 2_000;
+/** How long a child may take to end once its input is closed. */
+export const closeMs = 2_000;
 const stderrTailLength = 4_096;
 
 /** Starts a child to speak with. It keeps giro alive only while a read waits for it. */
@@ -111,6 +151,7 @@ export function startConversation(request: PlumbingRequest): Conversation {
     write: (data) => void child.stdin.write(data),
     readLine: () => inbox.line(),
     readBytes: (count) => inbox.bytes(count),
+    readUntil: (mark) => inbox.before(mark),
     stderrTail: () => stderr,
     close: async () => {
       keepAlive(child, true);
@@ -127,18 +168,10 @@ function silence(inbox: Inbox, stderrTail: () => string): Conversation {
     write: () => undefined,
     readLine: () => inbox.line(),
     readBytes: (count) => inbox.bytes(count),
+    readUntil: (mark) => inbox.before(mark),
     stderrTail,
     close: () => Promise.resolve(),
   };
-}
-
-/** A forgotten conversation must not keep giro from exiting; one that is waited for must not let it exit. */
-function keepAlive(child: ChildProcessWithoutNullStreams, alive: boolean): void {
-  for (const handle of [child, child.stdin, child.stdout, child.stderr]) {
-    if (handle !== child && !(handle instanceof Socket)) continue;
-    if (alive) handle.ref();
-    else handle.unref();
-  }
 }
 
 /** Keeps the first `limit` bytes. */

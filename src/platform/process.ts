@@ -7,7 +7,6 @@
  * 3. No output passes through giro's memory, and no pipe is waited for: a daemon that keeps one open holds up nobody.
  * 4. No timer and no listener outlives the call.
  */
-import type { FileHandle } from 'node:fs/promises';
 import { stat } from 'node:fs/promises';
 import { resolve as resolvePath } from 'node:path';
 import { execa } from 'execa';
@@ -90,7 +89,7 @@ async function run(request: ProcessRequest): Promise<Ended> {
     if (child.pid === undefined) return couldNotStart(request, await reasonOf((await child).cause, request));
     return await supervise(child.pid, child.then(naturalEnd), { request, streams });
   } finally {
-    await closeStreams(streams);
+    closeStreams(streams);
   }
 }
 
@@ -123,7 +122,7 @@ function start(request: ProcessRequest, streams: Streams) {
 }
 
 /** execa takes any descriptor; its types name only the first ten. */
-function descriptor({ fd }: FileHandle): 9 {
+function descriptor(fd: number): 9 {
   if (!isDescriptor(fd)) throw new Error(`not a file descriptor: ${String(fd)}`);
   return fd;
 }
@@ -203,7 +202,7 @@ async function watched({ clock, watch }: ProcessRequest, over: AbortSignal): Pro
 async function measured(request: ProcessRequest, streams: Streams, over: AbortSignal): Promise<Ended | null> {
   const limit = request.maxOutputBytes ?? defaultMaxOutputBytes;
   while (await tick(request.clock, measureEveryMs, over)) {
-    if ((await outputOf(streams)) > limit) return { kind: 'stalled', reason: 'output limit' };
+    if (outputOf(streams) > limit) return { kind: 'stalled', reason: 'output limit' };
   }
   return null;
 }

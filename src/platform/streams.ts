@@ -1,8 +1,6 @@
 /** The files a child reads and writes: handed over by descriptor, so that nothing of it passes through giro. */
 import { randomBytes } from 'node:crypto';
-import { closeSync, constants, openSync } from 'node:fs';
-import type { FileHandle } from 'node:fs/promises';
-import { open, rm } from 'node:fs/promises';
+import { closeSync, constants, fstatSync, openSync, rmSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { makeFolder } from './files.js';
 
@@ -13,65 +11,77 @@ export interface StreamsRequest {
   readonly outputFile?: string;
 }
 
-/** The open files of one process. */
+/** The open files of one process, as descriptors. */
 export interface Streams {
-  readonly input: FileHandle | null;
-  readonly log: FileHandle;
-  readonly output: FileHandle;
+  readonly input: number | null;
+  readonly log: number;
+  readonly output: number;
   /** What the log held before. */
   readonly before: number;
 }
 
 /** Opens what a process reads and writes; rejects with everything closed again. */
 export async function openStreams(request: StreamsRequest): Promise<Streams> {
-  const opened: FileHandle[] = [];
-  const add = (handle: FileHandle): FileHandle => {
-    opened.push(handle);
-    return handle;
+  const opened: number[] = [];
+  const add = (fd: number): number => {
+    opened.push(fd);
+    return fd;
   };
   try {
     const log = add(await openOutput(request.logFile, 0));
     const output =
       request.outputFile === undefined ? log : add(await openOutput(request.outputFile, constants.O_TRUNC));
-    const input = request.input === undefined ? null : add(await openInput(request.logFile, request.input));
-    return { input, log, output, before: (await log.stat()).size };
+    const input = request.input === undefined ? null : add(openInput(request.logFile, request.input));
+    return { input, log, output, before: fstatSync(log).size };
   } catch (error) {
-    for (const handle of opened) await handle.close();
+    opened.forEach((fd) => {
+      closeSync(fd);
+    });
     throw error;
   }
 }
 
-/** Always in append mode: a script that writes to `/dev/stderr` opens the file anew and must not overwrite its start. */
-async function openOutput(path: string, more: number): Promise<FileHandle> {
+const outputFlags =
+  constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
+/**
+ * Always in append mode: a script that writes to `/dev/stderr` opens the file anew and must not overwrite its start. A pipe
+ * that somebody put there is not waited for, and refused.
+ */
+async function openOutput(path: string, more: number): Promise<number> {
   await makeFolder(dirname(path));
-  return open(path, constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW | more, 0o644);
+  const fd = openSync(path, outputFlags | more, 0o644);
+  if (fstatSync(fd).isFile()) return fd;
+  closeSync(fd);
+  throw new Error(`${path} is not a regular file`);
 }
 
 /**
  * The input is a file that is already removed, not a pipe: a child that never reads it blocks nobody and fails nothing, a
  * child gets all of it even when giro dies, and `/dev/stdin` can be opened (on Node's pipes, which are sockets, it cannot).
  */
-async function openInput(logFile: string, input: string): Promise<FileHandle> {
+function openInput(logFile: string, input: string): number {
   const path = `${logFile}.${randomBytes(6).toString('hex')}.stdin`;
-  const writer = await open(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600);
+  const writer = openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600);
   try {
-    await writer.writeFile(input);
-    return await open(path, constants.O_RDONLY);
+    const bytes = Buffer.from(input);
+    for (let done = 0; done < bytes.length;) done += writeSync(writer, bytes, done);
+    return openSync(path, constants.O_RDONLY);
   } finally {
-    await writer.close();
-    await rm(path, { force: true });
+    closeSync(writer);
+    rmSync(path, { force: true });
   }
 }
 
 /** Counts the bytes the process has written so far. */
-export async function outputOf({ log, output, before }: Streams): Promise<number> {
-  const grown = (await log.stat()).size - before;
-  return output === log ? grown : grown + (await output.stat()).size;
+export function outputOf({ log, output, before }: Streams): number {
+  const grown = fstatSync(log).size - before;
+  return output === log ? grown : grown + fstatSync(output).size;
 }
 
 /** Closes giro's side; the process keeps its own. */
-export async function closeStreams({ input, log, output }: Streams): Promise<void> {
-  for (const handle of new Set([input, log, output])) await handle?.close();
+export function closeStreams({ input, log, output }: Streams): void {
+  for (const fd of new Set([input, log, output])) if (fd !== null) closeSync(fd);
 }
 
 const descriptorsOfASpawn = 4;

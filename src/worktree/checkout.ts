@@ -16,7 +16,7 @@ import { realPath } from '../platform/links.js';
 import type { WorktreePolicy } from '../policy.js';
 import { specsFolder } from '../spec.js';
 import { GitError, type Git } from './git-types.js';
-import { surveyFolder } from './guard.js';
+import { removeTraps, surveyFolder } from './guard.js';
 import { treeMode } from './objects.js';
 import { ignorePattern, madeBySetup, type Setup, type SetupFailure } from './setup.js';
 import type { Slot, Slots } from './slots.js';
@@ -40,7 +40,7 @@ export type WithCheckout = <T>(
 
 /** What gate checkouts need. */
 export interface CheckoutPorts {
-  readonly git: Pick<Git, 'commonDir' | 'hash' | 'editTree' | 'checkOut' | 'cleanFolder' | 'changedFiles'>;
+  readonly git: Pick<Git, 'commonDir' | 'hash' | 'editTree' | 'readTree' | 'checkOut' | 'cleanFolder' | 'changedFiles'>;
   readonly policy: Pick<WorktreePolicy, 'keep'>;
   /** Folder for the checkouts of this Spec. */
   readonly root: string;
@@ -86,9 +86,11 @@ class CheckoutPool {
   readonly #idle: Place[] = [];
   readonly #removals = new Set<Promise<void>>();
   readonly #inTheWay = new Set<number>();
+  readonly #kept: ReadonlySet<string>;
 
   constructor(ports: CheckoutPorts) {
     this.#ports = ports;
+    this.#kept = plainNames(ports.policy.keep);
     this.#queue = new PQueue({ concurrency: ports.limit });
   }
 
@@ -114,7 +116,11 @@ class CheckoutPool {
     return {
       folder: place.folder,
       slot: place.slot,
-      changedFiles: () => git.changedFiles(place.folder, place.index),
+      async changedFiles() {
+        // Git would wait for a pipe that the gate left in place of a file with attributes.
+        await removeTraps(git, place.folder, tree);
+        return git.changedFiles(place.folder, place.index);
+      },
       restore: () => git.checkOut(place.folder, place.index, tree),
     };
   }
@@ -157,12 +163,12 @@ class CheckoutPool {
 
   async #refill(place: Place, tree: Oid): Promise<void> {
     const { git, policy, slots } = this.#ports;
+    const before = place.tree;
     place.tree = null;
     // A link would lead the cleaning to whatever it points at.
     if ((await kindOf(place.folder)) !== 'folder') await this.#renew(place);
     await removeTree(join(place.folder, '.git'));
-    await git.cleanFolder(place.folder, place.index, policy.keep);
-    await this.#removeRepositories(place);
+    if (await this.#hasUntracked(place, before)) await git.cleanFolder(place.folder, place.index, policy.keep);
     await this.#fill(place, tree);
     await slots.renew(place.slot);
   }
@@ -172,10 +178,15 @@ class CheckoutPool {
     place.tree = tree;
   }
 
-  /** Cleaning passes over anything called `.git`, also where it lies among tracked files. */
-  async #removeRepositories(place: Place): Promise<void> {
-    const { repositories } = await surveyFolder(place.folder, new Set(await madeBySetup(place.stamp)));
-    await Promise.all(repositories.map((path) => removeTree(join(place.folder, path))));
+  /** Removes what git must not look at, and says whether there is anything for it to clean away. */
+  async #hasUntracked(place: Place, tree: Oid | null): Promise<boolean> {
+    const { git } = this.#ports;
+    const made = new Set(await madeBySetup(place.stamp));
+    const known = tree === null ? null : { git, tree, isKept: (name: string) => this.#kept.has(name) };
+    const survey = await surveyFolder(place.folder, made, known);
+    // Cleaning passes over anything called `.git`, also where it lies among tracked files.
+    await removeAll(place.folder, [...survey.repositories, ...survey.traps]);
+    return survey.hasUntracked;
   }
 
   async #setUp(place: Place, tree: Oid): Promise<Result<void, SetupFailure>> {
@@ -254,6 +265,15 @@ class CheckoutPool {
     for (const place of this.#idle.splice(0)) await this.#discard(place);
     await Promise.all(this.#removals);
   }
+}
+
+async function removeAll(folder: string, paths: readonly string[]): Promise<void> {
+  await Promise.all(paths.map((path) => removeTree(join(folder, path))));
+}
+
+/** Patterns that are only a name, which they match wherever it is; the others are left to git. */
+function plainNames(patterns: readonly string[]): ReadonlySet<string> {
+  return new Set(patterns.filter((pattern) => /^[^/\\*?[\]!#\s]+$/.test(pattern)));
 }
 
 async function isOurs(store: string): Promise<boolean> {

@@ -1,7 +1,15 @@
 /** Reads objects through one long-lived `cat-file --batch`, and writes trees by editing what was read. */
 import type { Conversation } from '../platform/plumbing.js';
 import { parseOid, type Oid } from '../issue.js';
-import { decodeCommit, decodeTree, encodeTree, isSafeComponent, treeMode, type ObjectKind } from './objects.js';
+import {
+  decodeCommit,
+  decodeTree,
+  encodeTree,
+  isSafeComponent,
+  sortTree,
+  treeMode,
+  type ObjectKind,
+} from './objects.js';
 import {
   GitError,
   type CommitInfo,
@@ -172,6 +180,17 @@ export class Objects {
     return this.#rememberTree(oid, expectKind(object, oid, 'tree'));
   }
 
+  /** The tree that an object stands for: its own, or its commit's. */
+  async treeOf(oid: Oid): Promise<Oid> {
+    if (oid === this.#ports.emptyTree || this.#trees.get(oid) !== undefined) return oid;
+    const commit = this.#commits.get(oid);
+    if (commit !== undefined) return commit.tree;
+    const object = await this.#read(oid);
+    if (object.type === 'commit') return this.#rememberCommit(oid, object.data).tree;
+    this.#rememberTree(oid, expectKind(object, oid, 'tree'));
+    return oid;
+  }
+
   async readBlob(oid: Oid): Promise<Buffer> {
     return expectKind(await this.#read(oid), oid, 'blob');
   }
@@ -244,7 +263,7 @@ export class Objects {
   async #writeTree(entries: readonly TreeEntry[]): Promise<Oid> {
     const data = encodeTree(entries);
     const oid = await this.#ports.store('tree', data);
-    this.#rememberTree(oid, data);
+    this.#trees.set(oid, sortTree(entries), data.length * 4 + 100);
     return oid;
   }
 

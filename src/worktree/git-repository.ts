@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { parseOid, type Oid } from '../issue.js';
 import type { Result } from '../failure.js';
 import { silencingOptions } from './git-environment.js';
+import { diffFormat, TreeDiffer } from './git-diff.js';
 import { Folders } from './git-folders.js';
 import { Objects } from './git-objects.js';
 import { logFormat, parseDiff, parseLog, parseMerge, parseTreeList } from './git-parse.js';
@@ -29,6 +30,7 @@ import {
   type UserSide,
 } from './git-types.js';
 import { LinkedWorktrees, readHead } from './git-worktrees.js';
+import { mergeApart } from './merge-apart.js';
 import { encodeCommit, frameObject, nameObject, type ObjectKind } from './objects.js';
 import { createUserSide } from './user.js';
 
@@ -43,6 +45,12 @@ export interface RepositoryRequest {
 /** Trees with more folders are listed by one process instead of one question per folder. */
 const maxWalkedFolders = 64;
 
+/** How far back a fork is looked for without git. */
+const maxFirstParents = 500;
+
+/** Generous: filling a folder with a hundred thousand files takes seconds, on a slow disk minutes. */
+const folderTimeoutMs = 15 * 60_000;
+
 /** One open repository. */
 export class Repository implements Git {
   readonly commonDir: string;
@@ -55,8 +63,11 @@ export class Repository implements Git {
   readonly #objects: Objects;
   readonly #refs: RefReader;
   readonly #mover: RefMover;
+  readonly #differ: TreeDiffer;
   readonly #folders: Folders;
   readonly #worktrees: LinkedWorktrees;
+  /** Commits that came into being here and that nothing was built on. */
+  readonly #fresh = new Set<Oid>();
 
   constructor({ machine, place, version, runFolder }: RepositoryRequest) {
     this.commonDir = place.commonDir;
@@ -69,6 +80,7 @@ export class Repository implements Git {
     this.#objects = this.#openObjects();
     this.#refs = this.#openRefs();
     this.#mover = this.#openMover();
+    this.#differ = this.#openDiffer();
     const realPath = (path: string): Promise<string> => machine.realPath(path);
     const untouchable = [place.commonDir, ...(place.topLevel === null ? [] : [place.topLevel])];
     this.#folders = new Folders({
@@ -76,6 +88,7 @@ export class Repository implements Git {
       realPath,
       patternFile: (patterns) => this.#private.patternFile(patterns),
       untouchable,
+      timeoutMs: folderTimeoutMs,
     });
     this.#worktrees = new LinkedWorktrees({
       commonDir: place.commonDir,
@@ -105,6 +118,14 @@ export class Repository implements Git {
     const { commonDir } = this.#place;
     if (this.#place.reftable) return new ProcessRefs((call) => this.#inCommon(call));
     return new FileRefs({ commonDir, stamp: (path) => this.#machine.stamp(path) });
+  }
+
+  #openDiffer(): TreeDiffer {
+    return new TreeDiffer(async () => {
+      const folder = await this.#private.folder();
+      const args = ['diff-tree', '--stdin', ...diffFormat];
+      return this.#machine.converse(args, folder, this.#private.environment(folder));
+    });
   }
 
   #openMover(): RefMover {
@@ -185,8 +206,13 @@ export class Repository implements Git {
     return this.#store('blob', typeof data === 'string' ? Buffer.from(data) : data);
   }
 
-  writeCommit(commit: NewCommit): Promise<Oid> {
-    return this.#store('commit', encodeCommit(commit));
+  async writeCommit(commit: NewCommit): Promise<Oid> {
+    for (const parent of commit.parents) this.#fresh.delete(parent);
+    const data = encodeCommit(commit);
+    const isNew = !(await this.#objects.exists(nameObject(this.hash, frameObject('commit', data))));
+    const oid = await this.#store('commit', data);
+    if (isNew) this.#fresh.add(oid);
+    return oid;
   }
 
   editTree(tree: Oid, edits: ReadonlyMap<string, TreeTarget | null>): Promise<Oid> {
@@ -211,6 +237,9 @@ export class Repository implements Git {
   }
 
   async mergeTrees(ours: Oid, theirs: Oid): Promise<MergeOutcome> {
+    const base = (await this.#forkOf(theirs, ours)) ?? (await this.#forkOf(ours, theirs));
+    const apart = base === null ? null : await mergeApart(this, { base, ours, theirs });
+    if (apart !== null) return { kind: 'clean', tree: apart };
     // Attributes do not count here (a bare git dir has no files to read them from), so no file of a branch can choose
     // how it is merged.
     const args = ['merge-tree', '--write-tree', '-z', '--name-only', '--messages', ours, theirs];
@@ -221,9 +250,29 @@ export class Repository implements Git {
     return code === 0 ? { kind: 'clean', tree } : { kind: 'conflict', tree, files, messages };
   }
 
+  /**
+   * The one common ancestor of a fresh commit and a line of first parents that its only parent is on. Nobody has built on
+   * a fresh commit, so there is no other way from the one to the other.
+   */
+  async #forkOf(fresh: Oid, line: Oid): Promise<Oid | null> {
+    if (!this.#fresh.has(fresh)) return null;
+    const [parent, ...others] = (await this.readCommit(fresh)).parents;
+    if (parent === undefined || others.length > 0) return null;
+    let at: Oid | undefined = line;
+    for (let steps = 0; at !== undefined && steps < maxFirstParents; steps++) {
+      if (at === parent) return parent;
+      at = (await this.readCommit(at)).parents[0];
+    }
+    return null;
+  }
+
   async diffTrees(from: Oid, to: Oid): Promise<readonly FileChange[]> {
-    const args = ['diff-tree', '-r', '-z', '--raw', '--numstat', '--no-renames', '--no-abbrev', from, to];
-    return parseDiff((await this.#reading({ args })).stdout);
+    const trees = await Promise.all([this.#objects.treeOf(from), this.#objects.treeOf(to)]);
+    if (trees[0] === trees[1]) return [];
+    const compared = await this.#differ.compare(...trees);
+    if (compared !== null) return parseDiff(compared);
+    // A process of its own says what is wrong.
+    return parseDiff((await this.#reading({ args: ['diff-tree', ...diffFormat, ...trees] })).stdout);
   }
 
   async patch(from: Oid, to: Oid, maxBytes: number): Promise<string> {
@@ -250,12 +299,20 @@ export class Repository implements Git {
     return this.#folders.checkOut(folder, index, tree);
   }
 
+  advanceFolder(folder: string, index: string, tree: Oid): Promise<void> {
+    return this.#folders.advance(folder, index, tree);
+  }
+
   snapshotFolder(folder: string, index: string, exclude: readonly string[] = []): Promise<Oid> {
     return this.#folders.snapshot(folder, index, exclude);
   }
 
   changedFiles(folder: string, index: string): Promise<readonly string[]> {
     return this.#folders.changed(folder, index);
+  }
+
+  isUntouched(folder: string, index: string): Promise<boolean> {
+    return this.#folders.isUntouched(folder, index);
   }
 
   cleanFolder(folder: string, index: string, keep: readonly string[]): Promise<void> {
@@ -310,8 +367,10 @@ export class Repository implements Git {
 
   async close(): Promise<void> {
     await this.#mover.close();
+    await this.#differ.close();
     await this.#objects.close();
     await this.#worktrees.close();
+    await this.#machine.close();
     await this.#private.close();
   }
 }

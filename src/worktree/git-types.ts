@@ -141,10 +141,14 @@ export interface Git {
 
   /** Makes the tracked files of a folder equal to a tree; `index` belongs to that folder and may not exist yet. */
   checkOut(folder: string, index: string, tree: Oid): Promise<void>;
+  /** The same for a folder that `isUntouched` was true of a moment ago: only what the trees differ in is looked at. */
+  advanceFolder(folder: string, index: string, tree: Oid): Promise<void>;
   /** Everything in a folder as a tree, but ignored files and untracked ones that match `exclude` (gitignore patterns). */
   snapshotFolder(folder: string, index: string, exclude?: readonly string[]): Promise<Oid>;
   /** Tracked files of a folder whose content, mode or kind differs from its index, or that are gone. */
   changedFiles(folder: string, index: string): Promise<readonly string[]>;
+  /** Whether a folder holds exactly what its index says: no tracked file differs and nothing else is there, ignored or not. */
+  isUntouched(folder: string, index: string): Promise<boolean>;
   /** Removes everything from a folder that its index does not track, also ignored files and nested repositories, but not `keep`. */
   cleanFolder(folder: string, index: string, keep: readonly string[]): Promise<void>;
 
@@ -222,6 +226,8 @@ export interface GitCall {
   readonly accept?: readonly number[];
   /** Keep only this much of stdout. */
   readonly maxBytes?: number;
+  /** Beyond it git is ended, which throws a `GitError`. */
+  readonly timeoutMs?: number;
 }
 
 /** What a git call answered. */
@@ -262,6 +268,8 @@ export interface GitMachine {
   converse(args: readonly string[], cwd: string, env: Readonly<Record<string, string>>): Conversation;
   /** Counts a process that something else starts. */
   count(): void;
+  /** Ends what was kept to start processes with. */
+  close(): Promise<void>;
   readonly started: number;
   realPath(path: string): Promise<string>;
   /** Changes whenever the file does; `null` when it is absent. */

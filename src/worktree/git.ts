@@ -8,12 +8,16 @@
  * tree.
  */
 import { randomBytes } from 'node:crypto';
+import * as quick from 'node:fs';
 import { constants } from 'node:fs';
 import * as fs from 'node:fs/promises';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { promisify } from 'node:util';
 import { ok, type Result } from '../failure.js';
 import { kindOf } from '../platform/files.js';
+import { createLauncher, type Launcher } from '../platform/launcher.js';
 import { runPlumbing, startConversation, type Conversation } from '../platform/plumbing.js';
+import { promised } from '../platform/promised.js';
 import {
   gitCandidates,
   hardEnvironment,
@@ -44,7 +48,7 @@ export async function openGit(request: OpenRequest): Promise<Result<OpenedGit>> 
     return environmentFailure(`${folder} does not exist`, 'Start giro inside a repository.');
   const binary = await findGit(request.own, folder);
   if (binary === null) return environmentFailure('git is not installed', `Install git ${oldestVersion} or newer.`);
-  const machine = new Machine(binary, request.own);
+  const machine = new Machine(binary, request.own, request.runFolder !== null);
   // A command that only reads does without the check: it would double its start, and old versions can read.
   const [place, version] = await Promise.all([
     discover(machine, folder),
@@ -150,25 +154,31 @@ class Machine implements GitMachine {
   readonly own: OpenRequest['own'];
   readonly environment: Readonly<Record<string, string>>;
   readonly personEnvironment: Readonly<Record<string, string>>;
+  readonly #launcher: Launcher;
   started = 0;
 
-  constructor(binary: string, own: OpenRequest['own']) {
+  constructor(binary: string, own: OpenRequest['own'], manyCalls = false) {
     this.binary = binary;
     this.own = own;
     this.environment = hardEnvironment(dirname(binary));
     this.personEnvironment = personEnvironment(this.environment, own);
+    // A command that only reads starts too few processes for a shell to pay.
+    this.#launcher = manyCalls
+      ? createLauncher(this.environment)
+      : { run: runPlumbing, close: () => Promise.resolve() };
   }
 
   async run(call: GitCall, cwd: string, env: Readonly<Record<string, string>>): Promise<GitOutput> {
     this.started++;
-    const { args, input, maxBytes, accept = [0] } = call;
-    const result = await runPlumbing({
+    const { args, input, maxBytes, timeoutMs, accept = [0] } = call;
+    const result = await this.#launcher.run({
       file: this.binary,
       args,
       cwd,
       env: { ...env, ...call.env },
       ...(input === undefined ? {} : { input }),
       ...(maxBytes === undefined ? {} : { maxBytes }),
+      ...(timeoutMs === undefined ? {} : { timeoutMs }),
     });
     // Cut at its limit, which ends it: the caller has what it asked for.
     const cut = maxBytes !== undefined && result.stdout.length >= maxBytes;
@@ -186,18 +196,24 @@ class Machine implements GitMachine {
     this.started++;
   }
 
-  realPath(path: string): Promise<string> {
-    return fs.realpath(path);
+  close(): Promise<void> {
+    return this.#launcher.close();
   }
 
-  async stamp(path: string): Promise<string | null> {
-    try {
-      const { ino, size, mtimeNs, ctimeNs } = await fs.stat(path, { bigint: true });
-      return [ino, size, mtimeNs, ctimeNs].join(':');
-    } catch (error) {
-      if (hasCode(error, 'ENOENT', 'ENOTDIR')) return null;
-      throw error;
-    }
+  realPath(path: string): Promise<string> {
+    return promised(() => quick.realpathSync.native(path));
+  }
+
+  stamp(path: string): Promise<string | null> {
+    return promised(() => {
+      try {
+        const stats = quick.statSync(path, { bigint: true, throwIfNoEntry: false });
+        return stats === undefined ? null : [stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join(':');
+      } catch (error) {
+        if (hasCode(error, 'ENOTDIR')) return null;
+        throw error;
+      }
+    });
   }
 
   temporaryFolder(): Promise<string> {
@@ -208,26 +224,30 @@ class Machine implements GitMachine {
   async storeLoose({ objectsDir, oid, framed, shared }: LooseObject): Promise<void> {
     const folder = join(objectsDir, oid.slice(0, 2));
     const path = join(folder, oid.slice(2));
-    if (await makeYoung(path)) return;
+    if (makeYoung(path)) return;
+    const data = await deflateObject(framed);
     // The name git's own `gc` recognises as litter should giro die before the rename.
     const temporary = join(folder, `tmp_obj_${randomBytes(9).toString('hex')}`);
-    const file = await openIn(folder, temporary, sharedModes(shared).folder);
+    const modes = sharedModes(shared);
+    const fd = openIn(folder, temporary, modes.folder);
     try {
-      await file.writeFile(await deflateObject(framed));
-      if (sharedModes(shared).file !== 0) await file.chmod((await file.stat()).mode | sharedModes(shared).file);
-      await file.sync();
+      for (let done = 0; done < data.length;) done += quick.writeSync(fd, data, done);
+      if (modes.file !== 0) quick.fchmodSync(fd, quick.fstatSync(fd).mode | modes.file);
+      await syncLater(fd);
     } finally {
-      await file.close();
+      quick.closeSync(fd);
     }
-    await fs.rename(temporary, path);
+    quick.renameSync(temporary, path);
   }
 }
 
+const syncLater = promisify(quick.fsync);
+
 /** Keeps an object that exists from being pruned as old; false when it has to be written. */
-async function makeYoung(path: string): Promise<boolean> {
+function makeYoung(path: string): boolean {
   const now = new Date();
   try {
-    await fs.utimes(path, now, now);
+    quick.utimesSync(path, now, now);
     return true;
   } catch {
     // Absent, or another user's: writing it again replaces it by the same content.
@@ -235,14 +255,14 @@ async function makeYoung(path: string): Promise<boolean> {
   }
 }
 
-async function openIn(folder: string, path: string, folderBits: number): Promise<fs.FileHandle> {
+function openIn(folder: string, path: string, folderBits: number): number {
   try {
-    return await fs.open(path, 'wx', 0o444);
+    return quick.openSync(path, 'wx', 0o444);
   } catch (error) {
     if (!hasCode(error, 'ENOENT')) throw error;
-    await fs.mkdir(folder, { recursive: true });
-    if (folderBits !== 0) await fs.chmod(folder, (await fs.stat(folder)).mode | folderBits);
-    return fs.open(path, 'wx', 0o444);
+    quick.mkdirSync(folder, { recursive: true });
+    if (folderBits !== 0) quick.chmodSync(folder, quick.statSync(folder).mode | folderBits);
+    return quick.openSync(path, 'wx', 0o444);
   }
 }
 

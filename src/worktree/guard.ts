@@ -4,11 +4,21 @@
  * Before `git add`: repositories inside the folder, since git may run what their config says when it looks at them. That
  * is found on the disk. After it: links that leave the tree, submodule pointers, names that are one and the same elsewhere.
  * That is found in the tree, so that what is ignored (`.venv/bin/python` is a link to `/usr/bin`) is nobody's business;
- * git itself never follows a link. Pipes, sockets and devices cannot be in a tree: git passes over them, so does giro.
+ * git itself never follows a link. Pipes, sockets and devices cannot be in a tree: git passes over them, so does giro,
+ * but for those by a name that git reads.
  */
 import { join, posix } from 'node:path';
 import type { Finding, Oid } from '../issue.js';
-import { kindOf, listFolder, makeFolder, readIfExists, removeTree, writeAtomic } from '../platform/files.js';
+import {
+  kindOf,
+  kindsOf,
+  makeFolder,
+  readIfExists,
+  removeTree,
+  walkFolders,
+  writeAtomic,
+  type FileKind,
+} from '../platform/files.js';
 import { printable } from '../platform/text.js';
 import type { Git, TreeEntry } from './git-types.js';
 import { treeMode } from './objects.js';
@@ -17,11 +27,15 @@ const linkMode = '120000';
 const submoduleMode = '160000';
 const maxFindings = 20;
 
-/** Repositories and unreadable folders below a folder. */
+/** What was found on the disk below a folder. */
 export interface DiskSurvey {
   /** Paths whose last name is git's own in any spelling, but for `.git` at the top. */
   readonly repositories: readonly string[];
   readonly unreadable: readonly string[];
+  /** Pipes and devices by the name of a file that git reads wherever it finds one: it would wait for them for ever. */
+  readonly traps: readonly string[];
+  /** False: beside what is to be kept, nothing is there that the tree does not have. */
+  readonly hasUntracked: boolean;
 }
 
 /** Whether a name means `.git` to git on any system: letter case, what HFS+ ignores, what NTFS shortens or drops. */
@@ -32,32 +46,96 @@ export function isGitName(name: string): boolean {
   });
 }
 
+/** What a survey compares a folder with. */
+export interface Tracked {
+  readonly git: Pick<Git, 'readTree'>;
+  readonly tree: Oid;
+  /** Whether an untracked path may stay, by its last name. */
+  readonly isKept: (name: string) => boolean;
+}
+
 /** Walks a folder by its directory entries, links not followed, and without the paths in `skip`. */
-export async function surveyFolder(folder: string, skip: ReadonlySet<string>): Promise<DiskSurvey> {
-  const repositories: string[] = [];
-  const unreadable: string[] = [];
-  const visit = async (prefix: string): Promise<void> => {
-    const entries = await listOrNull(join(folder, prefix));
-    if (entries === null) unreadable.push(prefix);
+export async function surveyFolder(
+  folder: string,
+  skip: ReadonlySet<string>,
+  tracked: Tracked | null = null,
+): Promise<DiskSurvey> {
+  const found: Record<'repositories' | 'unreadable' | 'traps', string[]> = {
+    repositories: [],
+    unreadable: [],
+    traps: [],
+  };
+  const trees = new Map<string, Oid>(tracked === null ? [] : [['', tracked.tree]]);
+  let hasUntracked = tracked === null;
+  await walkFolders(folder, async (prefix, entries) => {
+    const tree = trees.get(prefix);
+    const known = tree === undefined ? null : await treeNames(tracked, tree);
+    trees.delete(prefix);
+    if (entries === null) found.unreadable.push(prefix);
     const folders: string[] = [];
     for (const { name, kind } of entries ?? []) {
       const path = prefix === '' ? name : `${prefix}/${name}`;
-      if (path === '.git' || skip.has(path)) continue;
-      if (isGitName(name)) repositories.push(path);
-      else if (kind === 'folder') folders.push(path);
+      if (path === '.git') continue;
+      const entry = known?.get(name);
+      if (entry === undefined && known !== null && tracked?.isKept(name) === false) hasUntracked = true;
+      if (skip.has(path)) continue;
+      if (isTrap(name, kind)) found.traps.push(path);
+      if (isGitName(name)) found.repositories.push(path);
+      else if (kind === 'folder') {
+        folders.push(name);
+        if (entry?.mode === treeMode) trees.set(path, entry.oid);
+        else if (entry !== undefined) hasUntracked = true;
+      }
     }
-    await Promise.all(folders.map(visit));
-  };
-  await visit('');
-  return { repositories: repositories.sort(), unreadable: unreadable.sort() };
+    return folders;
+  });
+  const { repositories, unreadable, traps } = found;
+  return { repositories: repositories.sort(), unreadable: unreadable.sort(), traps: traps.sort(), hasUntracked };
 }
 
-async function listOrNull(path: string): Promise<Awaited<ReturnType<typeof listFolder>> | null> {
-  try {
-    return await listFolder(path);
-  } catch {
-    return null; // Whatever the reason, git cannot read it either.
+async function treeNames(tracked: Tracked | null, tree: Oid): Promise<ReadonlyMap<string, TreeEntry>> {
+  return new Map((await tracked?.git.readTree(tree))?.map((entry) => [entry.name, entry]));
+}
+
+/** Files that git reads in whichever folder it looks at. */
+const readByGit = new Set(['.gitignore', '.gitattributes', '.gitmodules']);
+
+function isTrap(name: string, kind: FileKind): boolean {
+  if (kind === 'file' || kind === 'folder' || !readByGit.has(name.toLowerCase())) return false;
+  // Git opens the first two without following a link.
+  return kind === 'other' || name.toLowerCase() === '.gitmodules';
+}
+
+/**
+ * Removes traps from where git looks for attributes when it compares the files of a tree. A link that stands where the tree
+ * has a folder is removed instead of what it leads to.
+ */
+export async function removeTraps(git: Pick<Git, 'readTree'>, folder: string, tree: Oid): Promise<void> {
+  const prefixes: string[] = [];
+  const visit = async (oid: Oid, prefix: string): Promise<void> => {
+    prefixes.push(prefix);
+    for (const { name, mode, oid: below } of await git.readTree(oid)) {
+      if (mode === treeMode) await visit(below, `${prefix}${name}/`);
+    }
+  };
+  await visit(tree, '');
+  const paths = ['.gitmodules', ...prefixes.map((prefix) => `${prefix}.gitattributes`)];
+  const kinds = await kindsOf(paths.map((path) => `${folder}/${path}`));
+  for (const [at, path] of paths.entries()) {
+    const kind = kinds[at] ?? null;
+    if (kind !== null && isTrap(posix.basename(path), kind))
+      await removeTree(join(folder, await topmostLink(folder, path)));
   }
+}
+
+/** The first part of a path that is a link; the path itself when none is. */
+async function topmostLink(folder: string, path: string): Promise<string> {
+  const names = path.split('/');
+  for (let count = 1; count < names.length; count += 1) {
+    const above = names.slice(0, count).join('/');
+    if ((await kindOf(join(folder, above))) === 'link') return above;
+  }
+  return path;
 }
 
 /** What deciding about repositories inside a folder needs. */
@@ -126,14 +204,22 @@ async function standInFor(holder: string, folder: string, standIn: string): Prom
   }
 }
 
-/** Says what is wrong with repositories and unreadable folders. */
-export function surveyFindings(repositories: readonly string[], unreadable: readonly string[]): readonly Finding[] {
+/** Says what is wrong in a folder; of the repositories, those that matter. */
+export function surveyFindings({
+  repositories,
+  unreadable,
+  traps,
+}: Omit<DiskSurvey, 'hasUntracked'>): readonly Finding[] {
   return limited([
     ...repositories.map((path) => ({
       file: path,
       message: `a git repository inside the work: ${printable(path)}; remove it, so that the files beside it can be taken`,
     })),
     ...unreadable.map((path) => ({ file: path, message: `a folder that cannot be read: ${printable(path)}` })),
+    ...traps.map((path) => ({
+      file: path,
+      message: `not a regular file, though git reads it: ${printable(path)}; remove it`,
+    })),
   ]);
 }
 

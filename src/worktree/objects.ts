@@ -5,7 +5,7 @@
  * (U+DC80 to U+DCFF), which no valid text contains, so every name survives a round trip.
  */
 import { createHash } from 'node:crypto';
-import { deflate, deflateSync } from 'node:zlib';
+import { deflate } from 'node:zlib';
 import { promisify } from 'node:util';
 import { parseOid, type Oid } from '../issue.js';
 import type { CommitInfo, HashName, NewCommit, TreeEntry } from './git-types.js';
@@ -29,14 +29,46 @@ export function nameObject(hash: HashName, framed: Uint8Array): Oid {
   return parseOid(createHash(hash).update(framed).digest('hex'));
 }
 
-/** Compresses a framed object as a loose file; level 1 is what git uses itself. */
+/**
+ * Makes the bytes of a loose file. Small objects, which are the rule, go into zlib's format as they are: compressing one
+ * costs more than all else that is done with it, and mostly saves not one block of the disk.
+ */
 export async function deflateObject(framed: Uint8Array): Promise<Buffer> {
-  // Small objects are the rule, and a trip through the thread pool costs more than compressing them.
-  return framed.length < 32_768 ? deflateSync(framed, { level: 1 }) : deflateLater(framed, { level: 1 });
+  return framed.length < 32_768 ? stored(framed) : deflateLater(framed, { level: 1 });
+}
+
+/** One stored block: a header, the length twice, the bytes, their checksum. */
+function stored(bytes: Uint8Array): Buffer {
+  const out = Buffer.allocUnsafe(bytes.length + 11);
+  out.writeUInt16BE(0x7801, 0);
+  out.writeUInt8(1, 2);
+  out.writeUInt16LE(bytes.length, 3);
+  out.writeUInt16LE(0xffff - bytes.length, 5);
+  out.set(bytes, 7);
+  out.writeUInt32BE(adler32(bytes), bytes.length + 7);
+  return out;
+}
+
+/** Sums that fit into 32 bits for so many bytes before the remainder has to be taken. */
+const adlerRun = 5552;
+
+function adler32(bytes: Uint8Array): number {
+  let [low, high] = [1, 0];
+  for (let at = 0; at < bytes.length;) {
+    for (const end = Math.min(at + adlerRun, bytes.length); at < end; at++) {
+      low += bytes[at] ?? 0;
+      high += low;
+    }
+    low %= 65_521;
+    high %= 65_521;
+  }
+  return high * 65_536 + low;
 }
 
 /** Reads a name or path as git holds it. */
 export function decodeName(bytes: Uint8Array): string {
+  const plain = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
+  if (isPlain(plain)) return plain;
   try {
     return strict.decode(bytes);
   } catch {
@@ -68,6 +100,11 @@ function sequenceLength(bytes: Uint8Array, at: number): number {
   return 0;
 }
 
+/** ASCII only: one byte is one character, and both sort alike. */
+function isPlain(text: string): boolean {
+  return !/[^\x00-\x7f]/.test(text);
+}
+
 /** Gives back the bytes of a decoded name. */
 export function encodeName(name: string): Buffer {
   if (!/[\udc80-\udcff]/.test(name)) return Buffer.from(name);
@@ -79,20 +116,27 @@ export function encodeName(name: string): Buffer {
   return Buffer.concat(parts);
 }
 
-/** Sorts entries as git does (a tree counts as if its name ended in `/`) and encodes them. */
+/** Sorts entries as git does: by bytes, and a tree counts as if its name ended in `/`. */
+export function sortTree(entries: readonly TreeEntry[]): readonly TreeEntry[] {
+  const keyed = entries.map((entry) => ({ entry, key: entry.mode === treeMode ? `${entry.name}/` : entry.name }));
+  if (keyed.every(({ key }) => isPlain(key))) keyed.sort((left, right) => (left.key < right.key ? -1 : 1));
+  else keyed.sort((left, right) => Buffer.compare(encodeName(left.key), encodeName(right.key)));
+  return keyed.map(({ entry }) => entry);
+}
+
+/** Encodes entries, in whichever order they come. */
 export function encodeTree(entries: readonly TreeEntry[]): Buffer {
-  const keyed = entries.map((entry) => {
-    const name = encodeName(entry.name);
-    return { entry, name, key: entry.mode === treeMode ? Buffer.concat([name, Buffer.from('/')]) : name };
+  const lines = sortTree(entries).map(({ mode, name, oid }) => {
+    const head = `${mode.replace(/^0+/, '')} ${name}\0`;
+    return { head: isPlain(head) ? head : encodeName(head), oid };
   });
-  keyed.sort((left, right) => Buffer.compare(left.key, right.key));
-  const parts = keyed.flatMap(({ entry, name }) => [
-    Buffer.from(`${entry.mode.replace(/^0+/, '')} `),
-    name,
-    Buffer.from([0]),
-    Buffer.from(entry.oid, 'hex'),
-  ]);
-  return Buffer.concat(parts);
+  const out = Buffer.allocUnsafe(lines.reduce((size, { head, oid }) => size + head.length + oid.length / 2, 0));
+  let at = 0;
+  for (const { head, oid } of lines) {
+    at += typeof head === 'string' ? out.write(head, at, 'latin1') : head.copy(out, at);
+    at += out.write(oid, at, 'hex');
+  }
+  return out;
 }
 
 /** Mode of a subtree as this code base writes it (git stores `40000`). */

@@ -95,6 +95,10 @@ export class Place {
   #traced = true;
   /** True: no repository was in the folder after the agent was gone. */
   #surveyed = false;
+  /** True: all that an agent left is in a tree that is known, and the index says the same. */
+  #takenBack = false;
+  /** True: it was just looked, and the folder is still like that. */
+  #untouched = false;
   #stashes: readonly string[] = [];
   #made: readonly string[] = [];
 
@@ -139,9 +143,17 @@ export class Place {
     return this.#commit;
   }
 
-  /** Removes what an earlier Issue left beside its files, but not what is kept. */
-  clean(keep: readonly string[]): Promise<void> {
-    return this.#ports.git.cleanFolder(this.folder, this.#index, keep);
+  /** Makes a folder whose Issue is over ready for another: safe, and without what is not tracked, but for what is kept. */
+  async empty(order: Order, keep: readonly string[]): Promise<void> {
+    if ((await this.rescue(order)) === 'untouched') return;
+    await this.#ports.git.cleanFolder(this.folder, this.#index, keep);
+  }
+
+  /** Whether nothing is in the folder but what the last taking back has put into a tree. */
+  async #isAsTaken(): Promise<boolean> {
+    if (!this.#takenBack || (await kindOf(this.folder)) !== 'folder') return false;
+    if (!(await hasOwnLink(this.folder, this.#adminDir))) return false;
+    return this.#ports.git.isUntouched(this.folder, this.#index);
   }
 
   /**
@@ -156,9 +168,11 @@ export class Place {
     this.#commit = order.commit;
     this.#shown = order.files;
     this.#known = [...this.#known, order.files, own];
+    const show = this.#untouched ? git.advanceFolder.bind(git) : git.checkOut.bind(git);
+    this.#takenBack = this.#untouched = false;
     await this.#note(false);
     const admin = resetAdmin({ folder, adminDir, reason: lockReason(spec, order.issue) }, order.commit);
-    await Promise.all([admin, slots.renew(this.slot), git.checkOut(folder, this.#index, own)]);
+    await Promise.all([admin, slots.renew(this.slot), show(folder, this.#index, own)]);
     if (own !== order.files) {
       // Shown is a merge in progress: to git in the folder it is a change on top of the commit.
       await giveIndex(this.#index, adminDir);
@@ -203,13 +217,15 @@ export class Place {
       return { tree: null, refused: [{ message: 'the folder of the work is gone' }], ...traces };
     }
     const survey = await surveyFolder(this.folder, new Set(this.#made));
-    const wrong = surveyFindings(await this.#refused(survey.repositories), survey.unreadable);
+    const wrong = surveyFindings({ ...survey, repositories: await this.#refused(survey.repositories) });
     const snapshot = wrong.length > 0 ? failed(wrong) : await this.#snapshot();
     const tree = snapshot.ok ? snapshot.value : null;
     if (tree !== null) this.#known = [...this.#known, tree];
     this.#surveyed = wrong.length === 0;
     const refused = [...(await this.#linkFindings()), ...(snapshot.ok ? [] : snapshot.failure)];
-    return { tree, refused, ...(await this.#traces(tree)) };
+    const traces = await this.#traces(tree);
+    this.#takenBack = tree !== null;
+    return { tree, refused, ...traces };
   }
 
   async #linkFindings(): Promise<readonly Finding[]> {
@@ -233,12 +249,17 @@ export class Place {
     }
   }
 
-  /** Saves everything in the folder that is not known to be safe, so that it may be overwritten. */
-  async rescue(order: Order | null): Promise<void> {
+  /**
+   * Saves everything in the folder that is not known to be safe, so that it may be overwritten. Untouched since it was taken
+   * back: usually that is so, and one look tells. Then nothing is in it that is not tracked.
+   */
+  async rescue(order: Order | null): Promise<'untouched' | 'saved'> {
+    this.#untouched = await this.#isAsTaken();
+    if (this.#untouched) return 'untouched';
     if ((await kindOf(this.folder)) !== 'folder') {
       await this.#replaceFolder();
       await this.#saveTraces(null);
-      return;
+      return 'saved';
     }
     await this.#clearGit();
     const { git } = this.#ports;
@@ -246,6 +267,7 @@ export class Place {
     if (!(await this.#isSafe(tree, order))) await this.#saveFiles(tree);
     this.#known = [...this.#known, tree];
     await this.#saveTraces(tree);
+    return 'saved';
   }
 
   async #isSafe(tree: Oid, order: Order | null): Promise<boolean> {
@@ -272,7 +294,9 @@ export class Place {
       else await removeTree(top);
     }
     if (this.#surveyed) return;
-    const { repositories } = await surveyFolder(this.folder, new Set(this.#made));
+    const { repositories, traps } = await surveyFolder(this.folder, new Set(this.#made));
+    // A pipe or a device holds nothing that could be saved.
+    for (const path of traps) await removeTree(join(this.folder, path));
     for (const path of await this.#refused(repositories)) await this.#setAside(path);
   }
 

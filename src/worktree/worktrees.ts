@@ -16,11 +16,13 @@
 import { basename, dirname, join } from 'node:path';
 import { failed, ok, type Failure, type Result } from '../failure.js';
 import { parseIssueId, type IssueId, type Oid } from '../issue.js';
+import type { Clock } from '../platform/clock.js';
 import { kindOf, makeFolder } from '../platform/files.js';
 import { realPath } from '../platform/links.js';
 import type { WorktreePolicy } from '../policy.js';
 import { GitError, type LinkedWorktree } from './git-types.js';
 import { lockReason, Place, type Order, type PlacePorts, type TakenBack } from './place.js';
+import { Returns } from './returns.js';
 import type { SetupFailure } from './setup.js';
 import type { Slot } from './slots.js';
 
@@ -54,6 +56,7 @@ export interface WorktreesPorts extends PlacePorts {
   /** Folder for the worktrees of this Spec. */
   readonly root: string;
   readonly policy: Pick<WorktreePolicy, 'keep'>;
+  readonly clock: Pick<Clock, 'now' | 'monotonic' | 'sleep'>;
 }
 
 /** Makes the worktrees of a run. */
@@ -67,21 +70,24 @@ class WorktreeRoom implements Worktrees {
   readonly #released: Place[] = [];
   /** Numbers whose name under the root is not to be had. */
   readonly #taken = new Set<number>();
+  readonly #returns: Returns;
   #root: Promise<string> | null = null;
   #earlier: Promise<ReadonlyMap<IssueId, LinkedWorktree>> | null = null;
 
   constructor(ports: WorktreesPorts) {
     this.#ports = ports;
+    this.#returns = new Returns(ports.clock);
   }
 
   async prepare(issue: IssueId, commit: Oid, files: Oid): Promise<Result<Worktree>> {
     const order = { issue, commit, files };
     try {
-      const found = (await this.#rescued(order)) ?? (await this.#reuse(order)) ?? (await this.#make(order));
-      if (!found.ok) return found;
-      const { place, pristine } = found.value;
-      const filled = await place.fill(order, pristine);
-      return filled.ok ? ok(worktreeOf(place, commit)) : failed(setupFailure(filled.failure));
+      const used = (await this.#rescued(order)) ?? (await this.#reuse(order)) ?? (await this.#awaited(order));
+      if (used !== null) return await this.#fill(used, order);
+      return await this.#returns.making(async () => {
+        const made = await this.#make(order);
+        return made.ok ? this.#fill(made.value, order) : made;
+      });
     } catch (error) {
       // Git could not (a full disk, a file that withstands): the Issue waits or asks, the run goes on.
       if (!(error instanceof GitError)) throw error;
@@ -89,8 +95,17 @@ class WorktreeRoom implements Worktrees {
     }
   }
 
-  takeBack(worktree: Worktree): Promise<TakenBack> {
-    return this.#placeOf(worktree).takeBack();
+  async #fill({ place, pristine }: Found, order: Order): Promise<Result<Worktree>> {
+    const filled = await place.fill(order, pristine);
+    return filled.ok ? ok(worktreeOf(place, order.commit)) : failed(setupFailure(filled.failure));
+  }
+
+  async takeBack(worktree: Worktree): Promise<TakenBack> {
+    const place = this.#placeOf(worktree);
+    this.#returns.expect(worktree.issue);
+    const taken = await place.takeBack();
+    if (taken.tree === null) this.#returns.forget(worktree.issue);
+    return taken;
   }
 
   release(worktree: Worktree): void {
@@ -98,10 +113,12 @@ class WorktreeRoom implements Worktrees {
     if (place.standing === 'released') return;
     place.standing = 'released';
     this.#released.push(place);
+    this.#returns.cameBack(worktree.issue);
   }
 
   leave(worktree: Worktree): void {
     const place = this.#placeOf(worktree);
+    this.#returns.forget(worktree.issue);
     if (place.standing === 'held') place.standing = 'left';
   }
 
@@ -129,8 +146,9 @@ class WorktreeRoom implements Worktrees {
     const at = this.#released.indexOf(place);
     if (at >= 0) this.#released.splice(at, 1);
     place.standing = 'held';
+    this.#returns.forget(order.issue);
     await place.rescue(order);
-    return ok({ place, pristine: false });
+    return { place, pristine: false };
   }
 
   async #own(issue: IssueId): Promise<Place | null> {
@@ -180,15 +198,20 @@ class WorktreeRoom implements Worktrees {
       place.issue = order.issue;
       place.standing = 'held';
       this.#places.set(order.issue, place);
-      return ok({ place, pristine: true });
+      return { place, pristine: true };
     }
     return null;
   }
 
+  /** A folder that comes back in the time a new one would take. */
+  async #awaited(order: Order): Promise<Found | null> {
+    await this.#returns.wait([...this.#places.values()].filter(({ standing }) => standing === 'held').length);
+    return this.#reuse(order);
+  }
+
   async #emptied(place: Place, order: Order): Promise<boolean> {
     try {
-      await place.rescue(order);
-      await place.clean(this.#ports.policy.keep);
+      await place.empty(order, this.#ports.policy.keep);
       return true;
     } catch (error) {
       if (!(error instanceof GitError)) throw error;
@@ -198,7 +221,7 @@ class WorktreeRoom implements Worktrees {
     }
   }
 
-  async #make({ issue, commit }: Order): Promise<Found> {
+  async #make({ issue, commit }: Order): Promise<Result<Found>> {
     const { git, slots, spec } = this.#ports;
     await this.#scan();
     const { folder, slot } = await this.#freeName();
@@ -238,8 +261,12 @@ class WorktreeRoom implements Worktrees {
   }
 }
 
-/** A folder to fill; `pristine`: nothing in it is an agent's. */
-type Found = Result<{ readonly place: Place; readonly pristine: boolean }>;
+/** A folder to fill. */
+interface Found {
+  readonly place: Place;
+  /** True: nothing in it is an agent's. */
+  readonly pristine: boolean;
+}
 
 function worktreeOf({ issue, slot, folder }: Place, commit: Oid): Worktree {
   return { issue, slot, folder, commit };

@@ -177,7 +177,7 @@ describe('the next user', () => {
     });
   });
 
-  test('gets its folder for two processes of git', async () => {
+  test('gets its folder for one process of git', async () => {
     const repository = await makeProject();
     const rig = await startRun(repository);
     const tree = await codeTree(rig, await repository.head());
@@ -188,8 +188,8 @@ describe('the next user', () => {
     };
     await count(tree);
     const other = await edited(rig, tree, { 'a.txt': 'A\n' });
-    expect(await count(other)).toBe(2);
-    expect(await count(other)).toBe(2);
+    expect(await count(other)).toBe(1);
+    expect(await count(other)).toBeLessThanOrEqual(1);
   });
 
   test('gets a new folder when the old one was replaced by a link, and what it leads to is untouched', async () => {

@@ -152,6 +152,7 @@ test('a move that git confirmed is done, even when somebody moves the ref on in 
     write: (data) => void written.push(String(data)),
     readLine: () => Promise.resolve(answers.shift() ?? null),
     readBytes: () => Promise.reject(new Error('not asked')),
+    readUntil: () => Promise.reject(new Error('not asked')),
     close: () => Promise.resolve(),
     stderrTail: () => '',
   };

@@ -62,7 +62,7 @@ describe('the survey of a folder', () => {
       await writeFile(join(path, name), '');
     }
     const survey = await surveyFolder(path, new Set(['made']));
-    expect(survey).toEqual({ repositories: ['a/.git', 'b/.GIT', 'd/e/git~1'], unreadable: [] });
+    expect(survey).toMatchObject({ repositories: ['a/.git', 'b/.GIT', 'd/e/git~1'], unreadable: [], traps: [] });
   });
 
   test('follows no link and passes over pipes', async () => {
@@ -71,7 +71,18 @@ describe('the survey of a folder', () => {
     await mkdir(join(path, 'inside'));
     await symlink(join(path, 'outside'), join(path, 'inside/link'));
     execFileSync('mkfifo', [join(path, 'inside/pipe')]);
-    expect(await surveyFolder(join(path, 'inside'), new Set())).toEqual({ repositories: [], unreadable: [] });
+    expect(await surveyFolder(join(path, 'inside'), new Set())).toMatchObject({
+      repositories: [],
+      unreadable: [],
+      traps: [],
+    });
+  });
+
+  test('finds what git would read and wait for: pipes with the names of its own files', async () => {
+    const { path } = await temporaryFolder();
+    await mkdir(join(path, 'd'));
+    for (const name of ['.gitignore', 'd/.gitattributes', 'd/pipe']) execFileSync('mkfifo', [join(path, name)]);
+    expect((await surveyFolder(path, new Set())).traps).toEqual(['.gitignore', 'd/.gitattributes']);
   });
 });
 

@@ -40,7 +40,7 @@ export async function afterRed(run: Run, findings: readonly Finding[]): Promise<
   if (record.budgetUsed >= attemptsAllowed(run)) {
     return escalate(run, { cause: 'budget-spent', why: 'no attempt is left', findings });
   }
-  return ports.signal.aborted ? 'stopped' : 'attempt';
+  return 'attempt';
 }
 
 /** Hands an Issue to a human: the packet on its branch, then where all stories can be read. */

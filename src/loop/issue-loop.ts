@@ -210,10 +210,10 @@ async function unjudged(run: Run, outcome: DriverOutcome, left: Left): Promise<S
   const { result, tail } = outcome;
   switch (result.kind) {
     case 'stopped':
-      await record.recordVerdict({ verdict: 'stopped', gates: [], findings: left.findings });
+      await record.recordVerdict({ verdict: 'stopped', gates: [], findings: left.findings, ...lineOf(left) });
       return 'stopped';
     case 'operation':
-      return operation(run, result, { tail, findings: left.findings });
+      return operation(run, result, { ...left, tail });
     case 'failed':
       return red(run, { ...left, findings: [{ message: result.reason, detail: tail }, ...left.findings] });
     case 'finished': {
@@ -230,10 +230,14 @@ async function unjudged(run: Run, outcome: DriverOutcome, left: Left): Promise<S
   }
 }
 
+function lineOf({ line }: Pick<Left, 'line'>): Pick<Left, 'line'> {
+  return line === undefined ? {} : { line };
+}
+
 async function red(run: Run, left: Omit<Left, 'unchanged'>): Promise<Step> {
   const { record, ports } = run;
-  const { findings, line } = left;
-  await record.recordVerdict({ verdict: 'fail', gates: [], findings, ...(line === undefined ? {} : { line }) });
+  const { findings } = left;
+  await record.recordVerdict({ verdict: 'fail', gates: [], findings, ...lineOf(left) });
   ports.emit({ type: 'attempt.judged', issue: record.issue.id, attempt: record.attempt, verdict: 'fail', findings });
   run.failures = 0;
   return afterRed(run, findings);
@@ -243,12 +247,13 @@ async function red(run: Run, left: Omit<Left, 'unchanged'>): Promise<Step> {
 async function operation(
   run: Run,
   broken: { readonly reason: string; readonly until?: string },
-  left: { readonly tail: string; readonly findings: readonly Finding[] },
+  left: Omit<Left, 'unchanged'> & { readonly tail: string },
 ): Promise<Step> {
   const { record, ports } = run;
   const { reason } = broken;
   const finding: Finding = { message: reason, ...(left.tail === '' ? {} : { detail: left.tail }) };
-  await record.recordVerdict({ verdict: 'operation', gates: [], findings: [finding, ...left.findings] });
+  const findings = [finding, ...left.findings];
+  await record.recordVerdict({ verdict: 'operation', gates: [], findings, ...lineOf(left) });
   run.failures += 1;
   if (run.failures >= ports.policy.budget.failures) {
     const why = `${String(run.failures)} operation failures in a row`;

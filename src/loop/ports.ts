@@ -47,6 +47,8 @@ export interface IssueRecord {
   readonly workFindings: readonly Finding[];
   /** A person answered, and no attempt was made since. */
   readonly answered: boolean;
+  /** The folder of the newest attempt was taken back: what differs there now is not an agent's, nor a broken set-up's. */
+  readonly takenBack: boolean;
   /** Why the branch is not the engine's to write any more: every method but `escalate` then throws. */
   readonly lost: string | null;
   readonly conflicts: readonly string[];

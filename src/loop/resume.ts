@@ -1,7 +1,7 @@
 /** The first step of an Issue: fresh, or as an earlier run left it. */
 import { unreachable } from '../failure.js';
 import { afterRed, attemptsAllowed, escalate, lastFinding, nothingChanged, type Run, type Step } from './decide.js';
-import type { Taken } from './ports.js';
+import type { Taken, WorkNote } from './ports.js';
 
 /** Takes an Issue up; `standing` says where. */
 export async function firstStep(run: Run): Promise<Step> {
@@ -33,21 +33,27 @@ export async function firstStep(run: Run): Promise<Step> {
 async function interrupted(run: Run): Promise<Step> {
   const { record, ports } = run;
   const findings = [{ message: 'interrupted: giro ended while this attempt was running' }];
-  await record.recordVerdict({ verdict: 'fail', gates: [], findings });
+  const line = record.budgetUsed >= attemptsAllowed(run) ? await clearedFolder(run) : undefined;
+  await record.recordVerdict({ verdict: 'fail', gates: [], findings, ...(line === undefined ? {} : { line }) });
   await record.bringOnto(ports.tip());
-  if (record.commit !== null && record.budgetUsed >= attemptsAllowed(run)) {
-    // The folder is emptied of the dead agent's files (they are saved): what is found there later is a person's. Where
-    // that cannot be done it is judged like a person's.
-    const { files } = await record.trees();
-    await ports.folders.prepare(record.issue.id, record.commit, files);
-  }
   return afterRed(run, findings);
+}
+
+/**
+ * No agent will come into the folder before a person does: the dead one's files go out of it (they are saved), so that
+ * what is found there later is a person's.
+ */
+async function clearedFolder({ ports, record }: Run): Promise<WorkNote | undefined> {
+  if (record.commit === null || record.takenBack) return undefined;
+  const { files } = await record.trees();
+  const prepared = await ports.folders.prepare(record.issue.id, record.commit, files);
+  return prepared.ok ? { ...noSize, subjects: [], duration: 'interrupted' } : undefined;
 }
 
 /** What was decided before a kill is decided again; after an answer there may be work of a person's to judge. */
 async function between(run: Run): Promise<Step> {
   const { record, ports } = run;
-  if (record.answered && record.commit !== null) {
+  if (record.answered && record.takenBack && record.commit !== null) {
     const { code } = await record.trees();
     const taken = await ports.folders.found(record.issue.id, record.base);
     if (taken !== null && taken.code !== null && taken.code !== code) {

@@ -87,6 +87,12 @@ export function couldNotBeJudged(entries: readonly HistoryEntry[]): boolean {
   return newest?.kind === 'attempt' && newest.verdict === 'operation' && newest.tree !== undefined;
 }
 
+/** Says whether the newest attempt had an agent (or a person) whose folder was taken back. */
+export function wasTakenBack(entries: readonly HistoryEntry[]): boolean {
+  const newest = entries.findLast((entry) => entry.kind === 'attempt');
+  return newest !== undefined && / · \d+ files? \+/.test(baseLine(newest.text));
+}
+
 /** Gives what the engine found on the work of an attempt that is not judged yet. */
 export function openFindings(entries: readonly HistoryEntry[]): readonly Finding[] {
   const newest = entries.findLast((entry) => entry.kind === 'attempt');

@@ -30,6 +30,7 @@ import {
   openAttempt,
   openFindings,
   readHistory,
+  wasTakenBack,
   type AttemptVerdict,
   type GateLine,
   type HistoryEntry,
@@ -158,6 +159,11 @@ export class Journal {
   /** True: a person answered, and no attempt was made since. */
   get answered(): boolean {
     return this.entries.at(-1)?.kind === 'answered';
+  }
+
+  /** True: the folder of the newest attempt was taken back, so that what differs there now is not an agent's. */
+  get takenBack(): boolean {
+    return wasTakenBack(this.entries);
   }
 
   /** Why the branch is not the engine's to write any more; `null` while it is. */

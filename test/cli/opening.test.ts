@@ -93,6 +93,34 @@ describe('work of a person on an escalated Issue is judged and integrated withou
   });
 });
 
+test('what a broken set-up left in a worktree is nobody’s work', async () => {
+  const project = await makeProject({
+    issues: { '01-a': {} },
+    budget: 'attempts = 2\nfailures = 1\nattempt-timeout = "60s"',
+    toml: `[worktree]\nsetup = ${JSON.stringify('if [ -f "$HOME/offline" ]; then echo junk > README.md; exit 1; fi')}\n`,
+  });
+  await writeFile(join(project.home, 'offline'), '');
+  const broken = await project.implement();
+  expect(broken.code).toBe(2);
+  expect(eventsOf(broken, 'issue.escalated')).toMatchObject([{ cause: 'operation-failures' }]);
+  await rm(join(project.home, 'offline'));
+  const run = await project.implement();
+  expect(run.code).toBe(0);
+  expect(attemptsIn(run)).toBe(1);
+  expect(await project.show('giro/s1', '01-a.txt')).toBe('by 01-a');
+  expect(await project.show('giro/s1', 'README.md')).toBe('# Test');
+});
+
+test('a Spec that is done goes on with an Issue that is new', async () => {
+  const project = await makeProject({ issues: { '01-a': {} } });
+  expect((await project.implement()).code).toBe(0);
+  await project.writeIssue('02-b', { frontmatter: 'depends-on: [01]' });
+  const run = await project.implement();
+  expect(run.code).toBe(0);
+  expect(eventsOf(run, 'attempt.started').map((event) => event.issue)).toEqual(['02-b']);
+  expect(eventsOf(run, 'spec.imported')).toMatchObject([{ files: ['docs/specs/s1/issues/02-b.md'] }]);
+});
+
 test('a branch that somebody moves while its agent works stops that Issue only, and nothing is lost', async () => {
   const { project, agent } = await played({ '01-a': {}, '02-b': {} });
   const started = project.start(['implement', 's1', '--json', '-c', '2']);
@@ -127,6 +155,31 @@ test('a branch that somebody moves while its agent works stops that Issue only, 
   expect(again.code).toBe(0);
   expect(attemptsIn(again)).toBe(0);
   expect(await project.show('giro/s1', '01-a.txt')).toBe('by the agent');
+});
+
+test('what a person puts on giro/<spec> while it is validated is validated too', async () => {
+  const judge = await StandIn.open();
+  onTestFinished(() => judge.close());
+  const project = await makeProject({
+    issues: { '01-a': {} },
+    verify: `test = "true"\n[verify.all]\nrun = ${JSON.stringify(judge.shellCommand('all'))}\non = ["spec"]\n`,
+  });
+  const started = project.start(['implement', 's1', '--json']);
+  const first = await judge.nextInvocation('all');
+  const blob = await project.git('hash-object', '-w', 'README.md');
+  const tree = `${await project.git('ls-tree', 'giro/s1')}\n100644 blob ${blob}\tpersons.txt`;
+  await writeFile(join(project.home, 'tree'), `${tree}\n`);
+  const mixed = await project.git('-c', 'alias.t=!git mktree < "$HOME/tree"', 't');
+  const theirs = await project.git('commit-tree', '-p', 'giro/s1', '-m', 'theirs', mixed);
+  await project.git('update-ref', 'refs/heads/giro/s1', theirs);
+  await first.exit();
+  const second = await judge.nextInvocation('all');
+  expect(await second.read('persons.txt')).toBe('# Test\n');
+  await second.exit();
+  const run = await started.ended;
+  expect(run.code).toBe(0);
+  expect(eventsOf(run, 'spec.validated')).toHaveLength(2);
+  expect(await project.show('giro/s1', 'persons.txt')).toBe('# Test');
 });
 
 describe('two runs', () => {

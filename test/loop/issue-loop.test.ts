@@ -150,12 +150,14 @@ describe('an operation that broke', () => {
     expect(rig.event('attempt.finished').map((event) => event.result)).toEqual(['operation', 'operation', 'operation']);
   });
 
-  test('counts in a row only', async () => {
+  test.each([
+    ['a red one', {}],
+    ['one that failed', { result: { kind: 'failed', reason: 'agent exited 3' } }],
+  ] as const)('counts in a row only, which %s between breaks', async (_name, between) => {
     const rig = new LoopRig();
     rig.budget = { attempts: 3, failures: 2 };
-    let count = 0;
-    rig.verdict = () => ((count += 1) < 2 ? verdictOf('fail', 'red') : verdictOf('pass'));
-    rig.plays.push({ result: operation() }, {}, { result: operation() }, {});
+    rig.verdict = () => verdictOf(rig.drives < 4 ? 'fail' : 'pass');
+    rig.plays.push({ result: operation() }, between, { result: operation() }, {});
     const running = rig.run();
     await rig.clock.waiting();
     await rig.clock.advance(1000);
@@ -366,7 +368,7 @@ describe('an Issue that an earlier run left', () => {
   test('interrupted: the attempt counts, and the next one starts on the tip', async () => {
     const rig = new LoopRig();
     rig.budget = { attempts: 2 };
-    rig.record.past({}).standing = 'interrupted';
+    rig.record.past({ bare: true }).standing = 'interrupted';
     expect(await rig.run()).toBe('integrated');
     expect(rig.log.slice(0, 4)).toEqual(['verdict fail', 'onto tip', 'slot', 'record 2']);
     expect(rig.prompts[0]).toContain('interrupted: giro ended');
@@ -376,18 +378,28 @@ describe('an Issue that an earlier run left', () => {
   test('interrupted in its last attempt: asks, after the dead agent was cleared away', async () => {
     const rig = new LoopRig();
     rig.budget = { attempts: 1 };
-    rig.record.past({}).standing = 'interrupted';
+    rig.record.past({ bare: true }).standing = 'interrupted';
     expect(await rig.run()).toBe('needs-human');
     expect(rig.log).toEqual([
+      'prepare',
       'verdict fail',
       'onto tip',
-      'prepare',
       'leave',
       'escalate budget-spent',
       'publish',
       'leave',
     ]);
     expect(rig.drives).toBe(0);
+    expect(rig.record.takenBack).toBe(true);
+  });
+
+  test('interrupted so, and its folder cannot be cleared: what is found there later is not a person’s', async () => {
+    const rig = new LoopRig();
+    rig.budget = { attempts: 1 };
+    rig.prepareFails = 'disk full';
+    rig.record.past({ bare: true }).standing = 'interrupted';
+    expect(await rig.run()).toBe('needs-human');
+    expect(rig.record.takenBack).toBe(false);
   });
 
   test.each([
@@ -436,12 +448,19 @@ describe('an Issue that an earlier run left', () => {
     expect(rig.record.code).toBe(oidOf('by-hand'));
   });
 
-  test('changes in the folder of one that nobody answered are not taken for a person’s', async () => {
-    const rig = new LoopRig();
-    rig.record.past({ verdict: 'fail', tree: 'x' }).standing = 'between';
-    rig.folder = takenOf(oidOf('leftover'));
-    expect(await rig.run()).toBe('integrated');
-    expect(rig.log).not.toContain('adopt');
+  test('changes in the folder are not a person’s when nobody answered, or when no agent gave it back', async () => {
+    for (const [bare, answered] of [
+      [false, false],
+      [true, true],
+    ] as const) {
+      const rig = new LoopRig();
+      rig.record.past({ verdict: 'operation', bare }).standing = 'between';
+      if (answered) rig.record.answer();
+      rig.folder = takenOf(oidOf('leftover'));
+      expect(await rig.run()).toBe('integrated');
+      expect(rig.log).not.toContain('adopt');
+      expect(rig.drives).toBe(1);
+    }
   });
 
   test('by hand, with the files of the base: nothing was changed, so that is red', async () => {

@@ -31,6 +31,7 @@ import {
   openAttempt,
   openFindings,
   readHistory,
+  wasTakenBack,
 } from '../../src/store/history.js';
 import { FakeClock } from '../rig/clock.js';
 
@@ -41,6 +42,15 @@ export function oidOf(word: string): Oid {
 
 const baseCode = oidOf('base');
 const tip = oidOf('tip');
+
+/** An attempt of an earlier run. */
+interface PastAttempt {
+  readonly verdict?: 'pass' | 'fail' | 'operation' | 'stopped';
+  readonly tree?: string;
+  readonly question?: string;
+  readonly finding?: string;
+  readonly bare?: boolean;
+}
 
 /** The record of an Issue in memory, with the real History. */
 class FakeRecord implements IssueRecord {
@@ -93,6 +103,10 @@ class FakeRecord implements IssueRecord {
 
   get answered(): boolean {
     return this.entries.at(-1)?.kind === 'answered';
+  }
+
+  get takenBack(): boolean {
+    return wasTakenBack(this.entries);
   }
 
   noProgress(limit: number): string | undefined {
@@ -171,26 +185,13 @@ class FakeRecord implements IssueRecord {
     return Promise.resolve();
   }
 
-  /** Puts attempts of an earlier run into History. */
-  past(
-    ...attempts: readonly {
-      readonly verdict?: 'pass' | 'fail' | 'operation' | 'stopped';
-      readonly tree?: string;
-      readonly question?: string;
-      readonly finding?: string;
-    }[]
-  ): this {
-    for (const { verdict, tree, question, finding } of attempts) {
+  /** Puts attempts of an earlier run into History. `bare`: no agent came to work in its folder. */
+  past(...attempts: readonly PastAttempt[]): this {
+    for (const { verdict, tree, question, finding, bare = false } of attempts) {
       const opened = openAttempt(this.history, { attempt: this.attempt + 1, at, driver: 'old', base: tip });
-      const line = {
-        files: 1,
-        insertions: 1,
-        deletions: 0,
-        duration: '1 s',
-        subjects: [],
-        ...(question === undefined ? {} : { question }),
-      };
-      const described = describeWork(opened, line);
+      const asked = question === undefined ? {} : { question };
+      const line = { files: 1, insertions: 1, deletions: 0, duration: '1 s', subjects: [], ...asked };
+      const described = bare ? opened : describeWork(opened, line);
       const findings = finding === undefined ? [] : [{ message: finding }];
       const work = tree === undefined ? {} : { work: { commit: oidOf('old'), tree: oidOf(tree) } };
       this.history =

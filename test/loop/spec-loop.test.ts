@@ -133,15 +133,29 @@ describe('one Issue', () => {
   });
 });
 
-test.each(['issues', 'gates'] as const)('a stop during %s writes nothing', async (stop) => {
-  for (const only of [null, issueOf('01-a').id]) {
-    const { end, finishes } = await play(
-      { '01-a': 'done', '02-b': only === null ? 'done' : 'ready' },
-      { stop, ...(only === null ? {} : { only }) },
-    );
-    expect(end).toEqual({ kind: 'stopped' });
-    expect(finishes).toEqual([]);
-  }
+describe('a stop writes nothing', () => {
+  test.each(['ready', 'done'] as const)('while Issues run, of which one is %s', async (state) => {
+    for (const only of [null, issueOf('02-b').id]) {
+      const { end, finishes, requests } = await play(
+        { '01-a': 'done', '02-b': state },
+        { stop: 'issues', ...(only === null ? {} : { only }) },
+      );
+      expect([end, finishes, requests]).toEqual([{ kind: 'stopped' }, [], []]);
+    }
+  });
+
+  test('while gates run', async () => {
+    for (const [only, state] of [
+      [null, 'done'],
+      [issueOf('01-a').id, 'ready'],
+    ] as const) {
+      const { end, finishes } = await play(
+        { '01-a': 'done', '02-b': state },
+        { stop: 'gates', ...(only === null ? {} : { only }) },
+      );
+      expect([end, finishes]).toEqual([{ kind: 'stopped' }, []]);
+    }
+  });
 });
 
 test('gates that were cancelled are no verdict', async () => {

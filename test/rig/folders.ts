@@ -81,7 +81,7 @@ export async function startRun(
 }
 
 /** A Spec's name in a test. */
-export function specSlug(text: string): SpecSlug {
+function specSlug(text: string): SpecSlug {
   const slug = parseSpecSlug(text);
   if (slug === undefined) throw new Error(text);
   return slug;

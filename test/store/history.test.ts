@@ -22,6 +22,7 @@ import {
   openFindings,
   packetQuestion,
   readHistory,
+  wasTakenBack,
   type AttemptVerdict,
   type HistoryEntry,
 } from '../../src/store/history.js';
@@ -429,6 +430,20 @@ describe('the rest of a story', () => {
     const landed = appendIntegration('', { at, tip: base, verdict: 'pass', gates: [], findings: [] });
     const history = appendEscalation(appendAnswer(landed, { at, how: 'again' }), { at, cause: 'blocked', packet: [] });
     expect(closings(readHistory(history))).toBe(2);
+  });
+
+  test('a folder was taken back from whoever worked, and from nobody else', () => {
+    const open = openAttempt('', { attempt: 1, at, driver: 'claude · 3 files +1', base });
+    expect(wasTakenBack(readHistory(open))).toBe(false);
+    expect(
+      wasTakenBack(
+        readHistory(
+          closeAttempt(open, { verdict: 'operation', gates: [], findings: [{ message: 'base · 3 files +1' }] }),
+        ),
+      ),
+    ).toBe(false);
+    expect(wasTakenBack(readHistory(appendAnswer(historyWith({ verdict: 'fail' }), { at, how: 'again' })))).toBe(true);
+    expect(wasTakenBack([])).toBe(false);
   });
 
   test('gates that could not run at all are told from a broken agent', () => {

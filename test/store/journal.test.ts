@@ -140,6 +140,17 @@ describe('a checkpoint', () => {
     expect(await rig.read(commit, pathOf('02-b'))).toContain('Changed.');
   });
 
+  test('of a record that is open follows what is taken in meanwhile, once it is on that tip', async () => {
+    const rig = await makeIssue();
+    const journal = await rig.journal('01-a');
+    await journal.recordAttempt('claude');
+    await journal.recordVerdict({ verdict: 'fail', gates: [], findings: [] });
+    await rig.takeIn(specFiles({ '01-a': issueText('ready', '', 'Otherwise.'), '02-b': issueText() }));
+    await journal.bringOnto(await rig.tip());
+    const { commit } = await journal.recordAttempt('claude');
+    expect(await rig.read(commit, pathOf('01-a'))).toMatch(/Otherwise\.[\s\S]*### Attempt 2/);
+  });
+
   test('keeps the line ends of the file', async () => {
     const rig = await makeSpec({ files: specFiles({ '01-a': issueText().replaceAll('\n', '\r\n') }) });
     const journal = await rig.journal('01-a');
@@ -219,6 +230,16 @@ describe('a branch that is brought onto the tip', () => {
     const { commit, base } = await journal.recordAttempt('claude');
     expect(base).toBe(tip);
     expect((await rig.git.readCommit(commit)).parents).toEqual([tip]);
+  });
+
+  test('the integration branch never shows a checkpoint', async () => {
+    const rig = await makeIssue();
+    const journal = await rig.journal('01-a');
+    const code = await green(rig, journal, { 'a.txt': 'a' });
+    await rig.commitOn(integrationRef(spec), { [pathOf('01-a')]: issueText('ready', 'attempt: 3\nphase: working\n') });
+    const tip = await rig.tip();
+    const landed = await landedCommit(rig.facts, { tip, code, journal, gates: [] });
+    expect(await rig.read(landed, pathOf('01-a'))).toMatch(/^---\nstate: done\n---\n/);
   });
 
   test('a landing after it has the code, the story and the branch as second parent', async () => {

@@ -199,6 +199,7 @@ describe('M5 a tip that somebody moved', () => {
     expect(answer).toMatchObject({ kind: 'held' });
     expect(answer.kind === 'held' ? answer.message : '').toContain(`git branch -f giro/s1 ${landed}`);
     expect(await rig.tip()).toBe(rig.start);
+    expect(rig.log).not.toContain('verify b');
     expect(await rig.lane.record(() => rig.work({}).then((work) => work.commit))).toMatchObject({ kind: 'held' });
     expect(await rig.tip()).toBe(rig.start);
   });
@@ -244,6 +245,23 @@ describe('M4 a branch that is checked out', () => {
     await rig.clock.advance(1000);
     expect(await landing).toMatchObject({ kind: 'landed' });
     expect(rig.lane.held).toBe(0);
+  });
+
+  test('may be so again and again: that is not what the lane gives up for', async () => {
+    const rig = await LaneRig.open();
+    let verified = 0;
+    rig.verify = () => {
+      verified += 1;
+      rig.checkedOut = verified > 12 ? null : '/p';
+      return Promise.resolve(true);
+    };
+    const landing = rig.land('a', await rig.work({ 'a.txt': 'a' }));
+    for (let round = 0; round < 12; round += 1) {
+      await rig.clock.waiting();
+      rig.checkedOut = null;
+      await rig.clock.advance(1000);
+    }
+    expect(await landing).toMatchObject({ kind: 'landed' });
   });
 
   test('does not keep the others from being verified meanwhile', async () => {

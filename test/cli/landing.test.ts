@@ -1,0 +1,30 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { eventsOf, makeProject } from '../rig/giro.js';
+
+test('a gate that ran on the Issue’s own code and cannot run on the merged one is the merge’s doing, and the worker’s to repair', async () => {
+  const ok = '#!/bin/sh\nexit 0\n';
+  const project = await makeProject({
+    files: { 'README.md': '# T\n' },
+    issues: { '01-a': {}, '02-b': {} },
+    agent: [
+      'case "$GIRO_ISSUE-$GIRO_ATTEMPT" in',
+      '01-a-*) echo new > new ;;',
+      '02-b-1) while [ ! -f "$HOME/go" ]; do sleep 0.02; done; rm check2; echo b > b ;;',
+      '02-b-*) cp check check2; echo more > b ;;',
+      'esac',
+    ].join('\n'),
+    verify: 'test = "if [ -f new ]; then ./check2; else ./check; fi"',
+  });
+  for (const name of ['check', 'check2']) await project.write(name, ok, 0o755);
+  await project.git('add', 'check', 'check2');
+  await project.git('commit', '-qm', 'checks');
+  const started = project.start(['implement', 's1', '--json', '-c', '2']);
+  await started.event('issue.integrated', (event) => event.issue === '01-a');
+  await writeFile(join(project.home, 'go'), '');
+  const run = await started.ended;
+  expect(eventsOf(run, 'candidate.rejected')[0]?.findings[0]?.message).toContain('cannot run here');
+  expect(eventsOf(run, 'issue.escalated')).toEqual([]);
+  expect(run.code).toBe(0);
+});

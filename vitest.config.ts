@@ -12,6 +12,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts', 'test/**/*.test.tsx'],
     exclude: hasTmux() ? [] : [ptyTests],
     globals: false,
+    setupFiles: ['test/rig/seed.ts'],
     pool: 'forks',
     maxWorkers: 2,
     sequence: { shuffle: { files: false, tests: true } },

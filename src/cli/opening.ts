@@ -10,7 +10,7 @@ import { intakeCommit, type BranchFacts } from '../store/integration.js';
 import type { Journal } from '../store/journal.js';
 import { openJournal } from '../store/standing.js';
 import { readSpecAt } from '../store/read.js';
-import { integrationRef } from '../store/refs.js';
+import { branchName, integrationRef, issueRef } from '../store/refs.js';
 import type { OpenedGit } from '../worktree/git-types.js';
 import { detachCommand } from '../worktree/lane.js';
 import { saveCommit } from '../worktree/salvage.js';
@@ -67,6 +67,8 @@ export function sayNotices(ports: Pick<OpeningPorts, 'prepared' | 'emit'>, uncom
 /** Puts the Spec's folder onto the integration branch, when there is something to put, and reads it back from there. */
 export async function openSpec(ports: OpeningPorts): Promise<Result<OpenedSpec, Failure>> {
   const { git, prepared, facts, emit } = ports;
+  const standsOn = await issueBranchInUse(ports);
+  if (standsOn !== null) return failed(standsOn);
   const tip = await takeIn(ports);
   if (!tip.ok) return tip;
   const parsed = await readSpecAt(git, tip.value, prepared.spec);
@@ -122,9 +124,23 @@ export async function checkedOutIn(git: OpenedGit, ref: string): Promise<string 
 
 /** Says why a Spec whose branch is checked out cannot start. */
 export function checkedOutFailure(spec: string, folder: string): Failure {
+  return branchInUse(`giro/${spec}`, folder);
+}
+
+/** A person may stand on the branch of an Issue, having mended it there; going on from it would move it under them. */
+async function issueBranchInUse({ git, prepared }: OpeningPorts): Promise<Failure | null> {
+  const { branches, parsed, spec } = prepared;
+  const open = parsed.spec.issues.filter((issue) => issue.state !== 'done' && issue.state !== 'wontfix');
+  const refs = new Set(open.filter((issue) => branches.has(issue.id)).map((issue) => issueRef(spec, issue.id)));
+  if (refs.size === 0) return null;
+  const used = (await git.user.headsOfWorktrees()).find(({ ref }) => ref !== null && refs.has(ref));
+  return used?.ref === undefined || used.ref === null ? null : branchInUse(branchName(used.ref), used.path);
+}
+
+function branchInUse(branch: string, folder: string): Failure {
   return {
     kind: 'environment',
-    message: `giro/${spec} is checked out in ${folder}; giro does not move a branch under you`,
+    message: `${branch} is checked out in ${folder}; giro does not move a branch under you`,
     hint: `free it with: ${detachCommand(folder)}`,
   };
 }

@@ -33,7 +33,7 @@ export function issuePacket(parts: PacketParts): Packet {
       ...parts.findings.slice(0, 10).map((finding) => `evidence: ${place(finding)}${finding.message}`),
       `question: ${question}`,
       `option: edit docs/specs/${parts.spec}/issues/${parts.issue}.md and run again; the text goes to the next attempt`,
-      `option: commit a fix on the branch ${parts.branch} and run again; it is judged without an agent`,
+      `option: commit a fix on the branch ${parts.branch}, or change the files in its worktree, and run again; it is judged without an agent`,
       `option: set state: wontfix in the Issue file, if nothing depends on it`,
       `to edit it: git restore --source=giro/${parts.spec} -- docs/specs/${parts.spec}`,
       `then: giro implement ${parts.spec}`,

@@ -28,3 +28,26 @@ test('a gate that ran on the Issue’s own code and cannot run on the merged one
   expect(eventsOf(run, 'issue.escalated')).toEqual([]);
   expect(run.code).toBe(0);
 });
+
+test('a branch that a person checks out meanwhile is not moved: everything else ends, and the next run only lands', async () => {
+  const project = await makeProject({
+    issues: { '01-a': {} },
+    agent: 'echo "$GIRO_ATTEMPT" >> "$HOME/ran"; while [ ! -f "$HOME/go" ]; do sleep 0.02; done; echo x > a.txt\n',
+  });
+  const started = project.start(['implement', 's1', '--json']);
+  await started.event('attempt.started');
+  const mine = join(project.folder, 'mine');
+  await project.git('worktree', 'add', '-q', mine, 'giro/s1');
+  const tip = await project.git('rev-parse', 'giro/s1');
+  await writeFile(join(project.home, 'go'), '');
+  const run = await started.ended;
+  expect(run.code).toBe(2);
+  expect(eventsOf(run, 'lane.held').at(-1)?.message).toContain(`git -C ${mine} switch --detach`);
+  expect(eventsOf(run, 'run.finished')[0]?.lines.at(-1)).toContain('giro/s1 is checked out in');
+  expect(await project.git('rev-parse', 'giro/s1')).toBe(tip);
+  await project.git('-C', mine, 'switch', '-q', '--detach');
+  const again = await project.implement();
+  expect(again.code).toBe(0);
+  expect(eventsOf(again, 'attempt.started')).toEqual([]);
+  expect(await project.show('giro/s1', 'a.txt')).toBe('x');
+});

@@ -41,7 +41,13 @@ describe('work of a person on an escalated Issue is judged and integrated withou
     await project.git('worktree', 'add', '-q', join(project.folder, 'mine'), 'giro-issue/s1/01-a');
     await writeFile(join(project.folder, 'mine/a.txt'), 'fixed\n');
     await project.git('-C', join(project.folder, 'mine'), 'commit', '-qam', 'fix it');
-    await project.git('worktree', 'remove', join(project.folder, 'mine'));
+    // They still stand on the branch: it is not moved under them.
+    const refused = await unchangedBy(project, () => project.implement());
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toMatch(
+      /giro-issue\/s1\/01-a is checked out in .*mine; .*\n.*git -C .*mine switch --detach/,
+    );
+    await project.git('-C', join(project.folder, 'mine'), 'switch', '-q', '--detach');
     const run = await unchangedBy(project, () => project.implement());
     expect(run.code).toBe(0);
     expect(attemptsIn(run)).toBe(0);

@@ -28,7 +28,7 @@ test('a packet says what was tried, the evidence, the question, and each way to 
       "evidence: a.ts:3: expected 401",
       "question: expected 401. What should the next attempt do differently?",
       "option: edit docs/specs/s1/issues/01-a.md and run again; the text goes to the next attempt",
-      "option: commit a fix on the branch giro-issue/s1/01-a and run again; it is judged without an agent",
+      "option: commit a fix on the branch giro-issue/s1/01-a, or change the files in its worktree, and run again; it is judged without an agent",
       "option: set state: wontfix in the Issue file, if nothing depends on it",
       "to edit it: git restore --source=giro/s1 -- docs/specs/s1",
       "then: giro implement s1",

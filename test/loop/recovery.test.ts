@@ -171,6 +171,21 @@ describe('giro killed with SIGKILL, and run again, comes to the end of an undist
   });
 });
 
+test('an escalation that giro/<spec> does not show yet is shown there, and nobody is started', async () => {
+  const played = await Played.make();
+  played.red = true;
+  expect((await played.project.implement()).code).toBe(2);
+  const before = played.agents.length;
+  // As if giro was killed between the two commits: the escalation and the end of the Spec are not there.
+  await played.project.git('update-ref', 'refs/heads/giro/s1', 'giro/s1~2');
+  expect(await played.project.issueFile('01-a')).toContain('state: ready');
+  const run = await played.project.implement();
+  expect(run.code).toBe(2);
+  expect(played.agents).toHaveLength(before);
+  expect(await played.project.issueFile('01-a')).toMatch(/state: needs-human[\s\S]*### Escalated/);
+  expect(eventsOf(run, 'run.finished')[0]?.lines[0]).toMatch(/^asks {2}01-a: \S/);
+});
+
 test('stopped in order, the attempt is given back and the next run goes on', async () => {
   const played = await Played.make();
   const held = played.hold('agent');

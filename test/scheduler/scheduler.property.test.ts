@@ -185,6 +185,10 @@ function runnable({ issues }: World): ReadonlySet<IssueId> {
   return able;
 }
 
+/**
+ * Known and open: `GIRO_SEED=-1297577739` finds Issues without any agent for which a slot stays empty
+ * for an instant, until the next event; see "Known" in docs/decisions/0001.
+ */
 const someRuns = { numRuns: 250 };
 
 test('everything that can run runs once, dependencies first, within slots and leases, and the rest waits (invariants 1 to 4, 7)', async () => {

@@ -1,7 +1,8 @@
 /** Says, in one line, that giro runs no git hook, when the repository has some and no gate does their work. */
 import type { Policy } from '../policy.js';
+import { describeRepository } from '../worktree/git.js';
 import { detectHooks } from './detect-hooks.js';
-import { openRepository, readProject } from './read-project.js';
+import { readProject } from './read-project.js';
 
 /** The line to say; `null` when there is nothing to say. */
 export async function hooksNotice(request: {
@@ -9,7 +10,7 @@ export async function hooksNotice(request: {
   readonly own: Readonly<Record<string, string | undefined>>;
   readonly policy: Policy;
 }): Promise<string | null> {
-  const repository = await openRepository(request.folder, request.own);
+  const repository = await describeRepository(request);
   if (!repository.ok) return null;
   const project = await readProject(repository.value, request.own);
   const checks = detectHooks(project);

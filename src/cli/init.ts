@@ -4,10 +4,11 @@ import { failed, ok, type Result } from '../failure.js';
 import { kindOf, linkExclusive, makeFolder } from '../platform/files.js';
 import { printable } from '../platform/text.js';
 import { specsFolder } from '../spec.js';
+import { describeRepository } from '../worktree/git.js';
 import { detectSetup, detectTests, type Project } from './detect.js';
 import { detectHooks } from './detect-hooks.js';
 import { exampleFiles, policyText } from './init-text.js';
-import { openRepository, readProject, type EnvironmentFailure } from './read-project.js';
+import { readProject, type EnvironmentFailure } from './read-project.js';
 
 /** Everything init will do, before it does it. */
 export interface InitPlan {
@@ -71,7 +72,7 @@ export function planInit(project: Project): InitPlan {
 
 /** Runs `giro init`; returns the exit code. */
 export async function runInit(options: InitOptions): Promise<number> {
-  const repository = await openRepository(options.folder, options.own);
+  const repository = await describeRepository(options);
   if (!repository.ok) return refuse(options, repository.failure);
   const { root } = repository.value;
   const plan = planInit(await readProject(repository.value, options.own));

@@ -2,12 +2,10 @@
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 import path from 'node:path';
-import { failed, ok, type Failure, type Result } from '../failure.js';
-import { childEnvironment } from '../platform/environment.js';
+import type { Failure } from '../failure.js';
 import { kindOf, listFolder, readIfExists } from '../platform/files.js';
-import { runPlumbing } from '../platform/plumbing.js';
-import { printable } from '../platform/text.js';
 import { specsFolder } from '../spec.js';
+import type { RepositoryDescription } from '../worktree/git.js';
 import { filesOfInterest, type HookFile, type Project } from './detect.js';
 
 /** Something around giro that keeps it from starting. */
@@ -15,60 +13,8 @@ export type EnvironmentFailure = Extract<Failure, { kind: 'environment' }>;
 
 type Own = Readonly<Record<string, string | undefined>>;
 
-/** What git says about the repository. */
-export interface Repository {
-  readonly root: string;
-  /** Where git looks for hooks, `core.hooksPath` considered. */
-  readonly hooksFolder: string;
-  readonly hasCommit: boolean;
-}
-
-/** Finds the repository whose checkout holds `folder`. */
-export async function openRepository(start: string, own: Own): Promise<Result<Repository, EnvironmentFailure>> {
-  const folder = path.resolve(start);
-  const env = { ...childEnvironment(own), LC_ALL: 'C', GIT_OPTIONAL_LOCKS: '0', GIT_TERMINAL_PROMPT: '0' };
-  const git = (cwd: string, ...args: readonly string[]) =>
-    runPlumbing({ file: 'git', args, env, cwd, maxBytes: 64 * 1024 });
-  if ((await git(folder, '--version')).code !== 0) {
-    return environment('git is not installed, or not on the PATH', 'install git 2.38 or newer');
-  }
-  const top = await git(folder, 'rev-parse', '--show-toplevel');
-  if (top.code !== 0) return noCheckout(folder, top.stderr);
-  const root = firstLine(top.stdout);
-  // From the root, so that both paths are spelled alike where a link leads to it.
-  const hooks = await git(root, 'rev-parse', '--git-path', 'hooks');
-  const head = await git(folder, 'rev-parse', '--verify', '--quiet', 'HEAD^{commit}');
-  const hooksFolder = path.resolve(root, firstLine(hooks.stdout));
-  return ok({ root, hooksFolder, hasCommit: head.code === 0 });
-}
-
-async function noCheckout(folder: string, stderr: string): Promise<Result<never, EnvironmentFailure>> {
-  const reason = printable(stderr.split('\n')[0] ?? '').replace(/^fatal: /, '');
-  const message = `${folder} is not inside a checkout that git accepts: ${reason}`;
-  // With a .git above, git has a reason of its own to refuse: an owner, a broken link, no work tree.
-  if (await hasGitAbove(folder)) return environment(message, `run git status in ${folder}: git says what it needs`);
-  return environment(
-    message,
-    'go to your project, or make it a repository: git init && git add . && git commit -m Start',
-  );
-}
-
-async function hasGitAbove(folder: string): Promise<boolean> {
-  if ((await kindOf(path.join(folder, '.git'))) !== null) return true;
-  const above = path.dirname(folder);
-  return above !== folder && hasGitAbove(above);
-}
-
-function environment(message: string, hint: string): Result<never, EnvironmentFailure> {
-  return failed({ kind: 'environment', message, hint });
-}
-
-function firstLine(bytes: Buffer): string {
-  return bytes.toString('utf8').replace(/\r?\n$/, '');
-}
-
 /** Reads the project; what is not a regular file of a sensible size counts as not there. */
-export async function readProject(repository: Repository, own: Own): Promise<Project> {
+export async function readProject(repository: RepositoryDescription, own: Own): Promise<Project> {
   const { root, hasCommit } = repository;
   const top = await listFolder(root);
   const texts = await Promise.all(
@@ -109,7 +55,7 @@ async function readSpecs(root: string): Promise<readonly string[]> {
 }
 
 /** husky's own folder `.husky/_` holds stubs only; what they call lies beside it. */
-async function readHooks({ root, hooksFolder }: Repository): Promise<readonly HookFile[]> {
+async function readHooks({ root, hooksFolder }: RepositoryDescription): Promise<readonly HookFile[]> {
   const folders = new Set([
     path.join(root, '.husky'),
     ...(hooksFolder.endsWith(path.join('.husky', '_')) ? [] : [hooksFolder]),

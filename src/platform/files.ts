@@ -38,10 +38,13 @@ const syncLater = promisify(quick.fsync);
 
 /** Reads a file; null when it, or a folder above it, is not there. Refuses a pipe or a device, which may never end. */
 export async function readIfExists(path: string): Promise<Buffer | null> {
-  const fd = nullIfAbsent(() => openToRead(path));
-  if (fd === null) return null;
+  const file = nullIfAbsent(() => openToRead(path));
+  if (file === null) return null;
+  const { fd, size } = file;
   try {
-    return quick.fstatSync(fd).size > quickBytes ? await readLater(fd) : quick.readFileSync(fd);
+    if (size > quickBytes) return await readLater(fd);
+    // The size of a file in /proc is 0, and of a folder anything: reading one says what is wrong.
+    return size === 0 || file.isFolder ? quick.readFileSync(fd) : readAt(fd, 0, size);
   } finally {
     quick.closeSync(fd);
   }
@@ -50,6 +53,18 @@ export async function readIfExists(path: string): Promise<Buffer | null> {
 /** Reads many small files at once; `null` for each that does not exist. */
 export function readManyIfExist(paths: readonly string[]): readonly (Buffer | null)[] {
   return paths.map((path) => nullIfAbsent(() => quick.readFileSync(path)));
+}
+
+/** Writes a file that must not exist yet, for readers that only look later; not synced. */
+export function writeNew(path: string, data: string | Uint8Array): Promise<void> {
+  return promised(() => {
+    const fd = quick.openSync(path, 'wx');
+    try {
+      writeFully(fd, typeof data === 'string' ? Buffer.from(data) : data);
+    } finally {
+      quick.closeSync(fd);
+    }
+  });
 }
 
 /** How `writeAtomic` writes. */
@@ -100,6 +115,8 @@ export function makeFolder(path: string): Promise<void> {
 }
 
 function makeFolderNow(path: string): void {
+  // Mostly it is there, and an error takes Node longer to make than a folder.
+  if (quick.statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return;
   try {
     quick.mkdirSync(path);
   } catch (error) {
@@ -136,10 +153,34 @@ export async function removeTree(path: string): Promise<void> {
 
 const quickEntries = 64;
 
-/** By a process of its own where there is one, which needs a fifth of the time and does not use giro's. */
+interface Removal {
+  readonly paths: string[];
+  readonly done: Promise<void>;
+}
+
+/** What waits for the removal that is going on. */
+let nextRemoval: Removal | null = null;
+let lastRemoval: Promise<void> = Promise.resolve();
+
+/**
+ * By a process of its own, which needs a fifth of the time and does not use giro's; what comes while one is at work is left
+ * to the next, all of it.
+ */
 async function removeLarge(path: string): Promise<void> {
-  const { code } = await runPlumbing({ file: '/bin/rm', args: ['-rf', '--', path], env: { LC_ALL: 'C' }, cwd: '/' });
-  if (code !== 0) await fs.rm(path, { recursive: true, force: true });
+  const removal = (nextRemoval ??= nextInLine());
+  removal.paths.push(path);
+  await removal.done;
+  // Where there is no such program, or something withstood it.
+  if (statIfExists(path) !== null) await fs.rm(path, { recursive: true, force: true });
+}
+
+function nextInLine(): Removal {
+  const paths: string[] = [];
+  lastRemoval = lastRemoval.then(async () => {
+    nextRemoval = null;
+    await runPlumbing({ file: '/bin/rm', args: ['-rf', '--', ...paths], env: { LC_ALL: 'C' }, cwd: '/' });
+  });
+  return { paths, done: lastRemoval };
 }
 
 /** Removes a folder of a few entries; false when there is more, or when somebody is in the way. */
@@ -167,16 +208,15 @@ export function kindOf(path: string): Promise<FileKind | null> {
   });
 }
 
-/** Says what is at each of many paths. */
-export async function kindsOf(paths: readonly string[]): Promise<readonly (FileKind | null)[]> {
-  const kinds: (FileKind | null)[] = [];
+/** Looks what is at each of many paths; null where nothing is. */
+export async function statMany(paths: readonly string[]): Promise<readonly (Omit<WalkedEntry, 'name'> | null)[]> {
+  const found: (Stats | null)[] = [];
   const slice = new TimeSlice();
   for (const path of paths) {
-    const stats = statIfExists(path);
-    kinds.push(stats === null ? null : kind(stats));
-    await slice.over();
+    found.push(statIfExists(path));
+    if (slice.isOver) await slice.next();
   }
-  return kinds;
+  return found;
 }
 
 /** Size of a file in bytes; 0 when it is not there. */
@@ -187,10 +227,10 @@ export function sizeOf(path: string): Promise<number> {
 /** Reads the last bytes of a file as text, cut at a character boundary; empty when it is not there. */
 export function readTail(path: string, maxBytes: number): Promise<string> {
   return promised(() => {
-    const fd = nullIfAbsent(() => openToRead(path));
-    if (fd === null) return '';
+    const file = nullIfAbsent(() => openToRead(path));
+    if (file === null) return '';
+    const { fd, size } = file;
     try {
-      const { size } = quick.fstatSync(fd);
       const bytes = readAt(fd, Math.max(0, size - maxBytes), Math.min(size, maxBytes));
       return (size > maxBytes ? bytes.subarray(firstBoundary(bytes)) : bytes).toString('utf8');
     } finally {
@@ -207,12 +247,20 @@ export function openAppend(path: string): Promise<LineWriter> {
 
 /** Lists a folder by name; empty when it is not there. */
 export function listFolder(path: string): Promise<readonly FolderEntry[]> {
-  return promised(() => listFolderNow(path).sort((left, right) => (left.name < right.name ? -1 : 1)));
+  return promised(() => {
+    const entries = nullIfAbsent(() => quick.readdirSync(path, { withFileTypes: true })) ?? [];
+    return entries
+      .map((entry) => ({ name: entry.name, kind: kind(entry) }))
+      .sort((left, right) => (left.name < right.name ? -1 : 1));
+  });
 }
 
-function listFolderNow(path: string): FolderEntry[] {
-  const entries = nullIfAbsent(() => quick.readdirSync(path, { withFileTypes: true })) ?? [];
-  return entries.map((entry) => ({ name: entry.name, kind: kind(entry) }));
+/** One name met on a walk; what it is, is asked only where it matters. */
+export interface WalkedEntry {
+  readonly name: string;
+  isFile(): boolean;
+  isDirectory(): boolean;
+  isSymbolicLink(): boolean;
 }
 
 /**
@@ -221,14 +269,14 @@ function listFolderNow(path: string): FolderEntry[] {
  */
 export async function walkFolders(
   root: string,
-  visit: (path: string, entries: readonly FolderEntry[] | null) => readonly string[] | Promise<readonly string[]>,
+  visit: (path: string, entries: readonly WalkedEntry[] | null) => readonly string[] | Promise<readonly string[]>,
 ): Promise<void> {
   const waiting = [''];
   const slice = new TimeSlice();
   for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
     const folder = path === '' ? root : `${root}/${path}`;
     for (const name of await visit(path, entriesOrNull(folder))) waiting.push(path === '' ? name : `${path}/${name}`);
-    await slice.over();
+    if (slice.isOver) await slice.next();
   }
 }
 
@@ -239,8 +287,11 @@ const sliceMs = 4;
 class TimeSlice {
   #since = performance.now();
 
-  over(): Promise<void> | null {
-    if (performance.now() - this.#since < sliceMs) return null;
+  get isOver(): boolean {
+    return performance.now() - this.#since >= sliceMs;
+  }
+
+  next(): Promise<void> {
     return new Promise((resolve) => {
       setImmediate(() => {
         this.#since = performance.now();
@@ -250,11 +301,11 @@ class TimeSlice {
   }
 }
 
-function entriesOrNull(path: string): readonly FolderEntry[] | null {
+function entriesOrNull(path: string): readonly WalkedEntry[] | null {
   try {
-    return listFolderNow(path);
-  } catch {
-    return null;
+    return quick.readdirSync(path, { withFileTypes: true });
+  } catch (error) {
+    return hasCode(error, 'ENOENT', 'ENOTDIR') ? [] : null;
   }
 }
 
@@ -355,10 +406,10 @@ function writeFully(fd: number, bytes: Uint8Array): void {
 }
 
 /** Opens a regular file (or a folder, which then fails to be read) without waiting for the other end of a pipe. */
-function openToRead(path: string): number {
+function openToRead(path: string): { readonly fd: number; readonly size: number; readonly isFolder: boolean } {
   const fd = quick.openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   const stats = quick.fstatSync(fd);
-  if (stats.isFile() || stats.isDirectory()) return fd;
+  if (stats.isFile() || stats.isDirectory()) return { fd, size: stats.size, isFolder: stats.isDirectory() };
   quick.closeSync(fd);
   throw new Error(`refusing to read ${path}: it is not a regular file`);
 }

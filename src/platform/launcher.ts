@@ -23,7 +23,7 @@ import type { PlumbingResult, PlumbingRun } from './plumbing.js';
 /** Runs commands to their end, as `runPlumbing` does. */
 export interface Launcher {
   run(request: PlumbingRun): Promise<PlumbingResult>;
-  /** Ends the shells, each after its command. */
+  /** Waits for what runs, and ends the shells. */
   close(): Promise<void>;
 }
 
@@ -40,12 +40,23 @@ class ShellPool implements Launcher {
   readonly #shells = new Set<Shell>();
   readonly #idle: Shell[] = [];
   readonly #waiting: (() => void)[] = [];
+  readonly #running = new Set<Promise<PlumbingResult>>();
 
   constructor(environment: Environment) {
     this.#environment = environment;
   }
 
   async run(request: PlumbingRun): Promise<PlumbingResult> {
+    const running = this.#run(request);
+    this.#running.add(running);
+    try {
+      return await running;
+    } finally {
+      this.#running.delete(running);
+    }
+  }
+
+  async #run(request: PlumbingRun): Promise<PlumbingResult> {
     const line = commandLine(request, this.#environment);
     const shell = line === null ? null : await this.#take();
     if (line === null || shell === null) return runPlumbing(request);
@@ -78,6 +89,7 @@ class ShellPool implements Launcher {
   }
 
   async close(): Promise<void> {
+    await Promise.all(this.#running);
     await Promise.all([...this.#shells].map((shell) => shell.close()));
   }
 }
@@ -124,11 +136,17 @@ class Shell {
       this.#call?.stderr.add(chunk);
       this.#look();
     });
-    // Its end, not that of its pipes, which the command may still hold.
     child.on('exit', () => {
-      this.#end('the shell that ran it was ended');
+      this.#retire();
     });
-    this.#closed = new Promise((resolve) => child.on('close', () => resolve()));
+    this.#closed = new Promise((resolve) => {
+      // Not before its pipes are read to their end: it may have said all that was waited for.
+      child.on('close', () => {
+        this.#end('the shell that ran it was ended');
+        resolve();
+      });
+    });
+    // What keeps giro going is a call, not a shell that waits for one.
     keepAlive(child, false);
   }
 
@@ -138,18 +156,19 @@ class Shell {
 
   run(line: string, { maxBytes = Number.MAX_SAFE_INTEGER, timeoutMs }: PlumbingRun): Promise<PlumbingResult> {
     return new Promise((resolve) => {
-      const mark = randomBytes(16).toString('hex');
+      const mark = nextMark();
       const timer = timeoutMs === undefined ? null : setTimeout(() => this.#end(timeUp(timeoutMs)), timeoutMs);
       this.#call = {
         stdout: new MarkedStream(mark, Number.MAX_SAFE_INTEGER),
         stderr: new MarkedStream(mark, maxStderrBytes),
         maxBytes,
         settle: (result) => {
+          busy(-1);
           if (timer !== null) clearTimeout(timer);
           resolve(result);
         },
       };
-      keepAlive(this.#child, true);
+      busy(1);
       this.#child.stdin.write(`${line}; printf '\\n%s %s\\n' ${mark} "$?"; printf '\\n%s 0\\n' ${mark} >&2\n`);
     });
   }
@@ -160,18 +179,22 @@ class Shell {
       this.#end(''); // Nobody was asked, so nobody should answer.
     } else if (call.stdout.status !== null && call.stderr.status !== null) {
       this.#call = null;
-      keepAlive(this.#child, false);
       call.settle(resultOf(call, call.stdout.status));
     } else if (call.stdout.size > call.maxBytes + markRoom) {
       this.#end('');
     }
   }
 
-  #end(why: string): void {
+  /** Takes no call any more; a command that it left running is ended. */
+  #retire(): void {
     if (!this.#alive) return;
     this.#alive = false;
     if (this.#child.pid !== undefined) signalGroup(this.#child.pid, 'SIGKILL');
     this.#gone();
+  }
+
+  #end(why: string): void {
+    this.#retire();
     const call = this.#call;
     if (call === null) return;
     this.#call = null;
@@ -189,6 +212,26 @@ class Shell {
   }
 }
 
+const seed = randomBytes(16).toString('hex');
+let marks = 0;
+
+/** Nobody but the shells of this process can know the seed. */
+function nextMark(): string {
+  marks += 1;
+  return `${seed}-${String(marks)}`;
+}
+
+let calls = 0;
+let pulse: NodeJS.Timeout | null = null;
+
+/** Keeps giro from exiting while there are calls: one timer that never matters costs less than the pipes of every shell. */
+function busy(change: 1 | -1): void {
+  calls += change;
+  pulse ??= setInterval(() => undefined, 2 ** 30);
+  if (calls > 0) pulse.ref();
+  else pulse.unref();
+}
+
 /** A status above these is how a shell tells of a signal; 128 and 129 are git's own. */
 const firstSignalStatus = 130;
 
@@ -204,36 +247,36 @@ function resultOf({ stdout, stderr, maxBytes }: Call, status: number): PlumbingR
 /** More than a mark takes. */
 const markRoom = 64;
 
-/** What comes before a mark, which ends the stream: a line end, the mark, a number and a line end. */
+/** What comes before a mark, which ends the stream: a line end, the mark, a space, a number and a line end. */
 class MarkedStream {
-  readonly #pattern: RegExp;
+  readonly #mark: string;
   readonly #limit: number;
   readonly #chunks: Buffer[] = [];
-  #kept = 0;
-  #tail = Buffer.alloc(0);
+  #tail = '';
   #markLength = 0;
   size = 0;
   /** The number behind the mark; null until it has come. */
   status: number | null = null;
 
   constructor(mark: string, limit: number) {
-    this.#pattern = new RegExp(`\\n${mark} (\\d+)\\n$`);
+    this.#mark = `\n${mark} `;
     this.#limit = limit;
   }
 
   add(chunk: Buffer): void {
+    if (this.size < this.#limit) this.#chunks.push(chunk);
     this.size += chunk.length;
-    if (this.#kept < this.#limit) this.#chunks.push(chunk);
-    this.#kept += chunk.length;
-    this.#tail = Buffer.concat([this.#tail, chunk.subarray(-markRoom)]).subarray(-markRoom);
-    const found = this.#pattern.exec(this.#tail.toString('latin1'));
-    if (found === null) return;
-    this.status = Number(found[1]);
-    this.#markLength = found[0].length;
+    this.#tail = `${this.#tail}${chunk.subarray(-markRoom).toString('latin1')}`.slice(-markRoom);
+    const at = this.#tail.indexOf(this.#mark);
+    if (at < 0 || !this.#tail.endsWith('\n')) return;
+    this.status = Number(this.#tail.slice(at + this.#mark.length, -1));
+    this.#markLength = this.#tail.length - at;
   }
 
   /** The first bytes, up to the limit, without the mark. */
   bytes(): Buffer {
-    return Buffer.concat(this.#chunks).subarray(0, Math.min(this.size - this.#markLength, this.#limit));
+    const [first] = this.#chunks;
+    const all = first !== undefined && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks);
+    return all.subarray(0, Math.min(this.size - this.#markLength, this.#limit));
   }
 }

@@ -6,21 +6,21 @@
  * 3. A folder that cannot be made clean is never used again.
  * 4. Only folders that giro made, and noted as its own before it made them, are ever emptied or removed.
  */
-import { randomBytes } from 'node:crypto';
 import { basename, dirname, join } from 'node:path';
 import PQueue from 'p-queue';
 import { failed, ok, type Result } from '../failure.js';
 import type { Oid } from '../issue.js';
-import { kindOf, listFolder, makeFolder, removeTree, rename, writeAtomic } from '../platform/files.js';
+import { kindOf, listFolder, makeFolder, removeTree, writeAtomic } from '../platform/files.js';
 import { realPath } from '../platform/links.js';
 import type { WorktreePolicy } from '../policy.js';
 import { specsFolder } from '../spec.js';
 import { GitError, type Git } from './git-types.js';
-import { removeTraps, surveyFolder } from './guard.js';
+import { removeFound, removeTraps, surveyFolder } from './guard.js';
 import { treeMode } from './objects.js';
 import { ignorePattern, madeBySetup, type Setup, type SetupFailure } from './setup.js';
 import type { Slot, Slots } from './slots.js';
 import { writeThrowawayRepository } from './throwaway.js';
+import { Trash } from './trash.js';
 
 /** A clean folder that holds one code tree. */
 export interface Checkout {
@@ -84,9 +84,10 @@ class CheckoutPool {
   readonly #ports: CheckoutPorts;
   readonly #queue: PQueue;
   readonly #idle: Place[] = [];
-  readonly #removals = new Set<Promise<void>>();
+  readonly #trash = new Trash();
   readonly #inTheWay = new Set<number>();
   readonly #kept: ReadonlySet<string>;
+  #root: Promise<string> | null = null;
 
   constructor(ports: CheckoutPorts) {
     this.#ports = ports;
@@ -184,8 +185,9 @@ class CheckoutPool {
     const made = new Set(await madeBySetup(place.stamp));
     const known = tree === null ? null : { git, tree, isKept: (name: string) => this.#kept.has(name) };
     const survey = await surveyFolder(place.folder, made, known);
-    // Cleaning passes over anything called `.git`, also where it lies among tracked files.
-    await removeAll(place.folder, [...survey.repositories, ...survey.traps]);
+    // Cleaning passes over anything called `.git`, also where it lies among tracked files, and over pipes and the like.
+    await Promise.all(survey.repositories.map((path) => removeTree(join(place.folder, path))));
+    await removeFound(place.folder, [...survey.traps, ...survey.special]);
     return survey.hasUntracked;
   }
 
@@ -209,8 +211,7 @@ class CheckoutPool {
   /** A new folder under the smallest number whose name is free. */
   async #make(): Promise<Place> {
     const { slots, notice } = this.#ports;
-    await makeFolder(this.#ports.root);
-    const root = (await realPath(this.#ports.root)) ?? this.#ports.root;
+    const root = await (this.#root ??= this.#openRoot());
     for (;;) {
       const slot = await slots.take({ except: this.#inTheWay });
       const name = `g${String(slot.number)}`;
@@ -234,6 +235,13 @@ class CheckoutPool {
     }
   }
 
+  async #openRoot(): Promise<string> {
+    await makeFolder(this.#ports.root);
+    const root = (await realPath(this.#ports.root)) ?? this.#ports.root;
+    await this.#trash.sweep(root);
+    return root;
+  }
+
   /** An empty folder in place of what is there, noted as giro's before it exists. */
   async #renew({ folder, store }: Place): Promise<void> {
     await makeFolder(store);
@@ -244,14 +252,7 @@ class CheckoutPool {
   }
 
   async #putAside(folder: string): Promise<void> {
-    if ((await kindOf(folder)) === null) return;
-    const aside = join(dirname(folder), `.trash-${randomBytes(8).toString('hex')}`);
-    await rename(folder, aside);
-    const removal = removeTree(aside)
-      // What withstands is litter beside the checkouts.
-      .catch(() => undefined)
-      .finally(() => this.#removals.delete(removal));
-    this.#removals.add(removal);
+    if ((await kindOf(folder)) !== null) await this.#trash.put(dirname(folder), folder);
   }
 
   async #discard(place: Place): Promise<void> {
@@ -263,12 +264,8 @@ class CheckoutPool {
   async close(): Promise<void> {
     await this.#queue.onIdle();
     for (const place of this.#idle.splice(0)) await this.#discard(place);
-    await Promise.all(this.#removals);
+    await this.#trash.emptied();
   }
-}
-
-async function removeAll(folder: string, paths: readonly string[]): Promise<void> {
-  await Promise.all(paths.map((path) => removeTree(join(folder, path))));
 }
 
 /** Patterns that are only a name, which they match wherever it is; the others are left to git. */

@@ -1,8 +1,8 @@
 /** Compares trees through one long-lived `diff-tree --stdin`. */
 import { randomBytes } from 'node:crypto';
-import PQueue from 'p-queue';
 import type { Oid } from '../issue.js';
 import type { Conversation } from '../platform/plumbing.js';
+import { Turns } from './turns.js';
 
 /** What every comparison asks for. */
 export const diffFormat: readonly string[] = ['-r', '-z', '--raw', '--numstat', '--no-renames', '--no-abbrev'];
@@ -10,7 +10,7 @@ export const diffFormat: readonly string[] = ['-r', '-z', '--raw', '--numstat', 
 /** One process for all comparisons of a run. */
 export class TreeDiffer {
   readonly #start: () => Promise<Conversation>;
-  readonly #queue = new PQueue({ concurrency: 1 });
+  readonly #turns = new Turns();
   #conversation: Conversation | null = null;
 
   constructor(start: () => Promise<Conversation>) {
@@ -19,7 +19,7 @@ export class TreeDiffer {
 
   /** What git says to two trees, in `diffFormat`; `null` when it ended over that. */
   compare(from: Oid, to: Oid): Promise<Buffer | null> {
-    return this.#queue.add(async () => {
+    return this.#turns.take(async () => {
       const conversation = (this.#conversation ??= await this.#start());
       // A line that names nothing is said again, and ends the answer.
       const mark = `${randomBytes(16).toString('hex')}-end\n`;
@@ -34,7 +34,7 @@ export class TreeDiffer {
   }
 
   async close(): Promise<void> {
-    await this.#queue.onIdle();
+    await this.#turns.over();
     await this.#conversation?.close();
     this.#conversation = null;
   }

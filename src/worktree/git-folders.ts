@@ -6,7 +6,7 @@ import { isAbsolute, relative } from 'node:path';
 import { parseOid, type Oid } from '../issue.js';
 import { kindOf, removeTree } from '../platform/files.js';
 import { parsePaths } from './git-parse.js';
-import { GitError, type GitCall, type GitOutput, type RunGit } from './git-types.js';
+import { GitError, type GitCall, type RunGit } from './git-types.js';
 import { encodeName } from './objects.js';
 
 /** What work on folders needs. */
@@ -18,8 +18,6 @@ export interface FolderPorts {
   readonly patternFile: (patterns: readonly string[]) => Promise<string>;
   /** Folders of the person: giro never cleans or fills one, or one that holds one. */
   readonly untouchable: readonly string[];
-  /** How long one call may take. */
-  readonly timeoutMs: number;
 }
 
 /** The work trees giro made. */
@@ -40,12 +38,12 @@ export class Folders {
       await this.#assertOurs(folder);
       const call = { args: ['read-tree', '--reset', '-u', tree], env: workTree(folder, index) };
       try {
-        await this.#run(call);
+        await this.#ports.run(call);
       } catch (error) {
         if (!(error instanceof GitError) || error.code === null || (await kindOf(index)) === null) throw error;
         // A kill may leave an index that cannot be read; without one every file is simply written again.
         await removeTree(index);
-        await this.#run(call);
+        await this.#ports.run(call);
       }
     });
   }
@@ -54,7 +52,7 @@ export class Folders {
   advance(folder: string, index: string, tree: Oid): Promise<void> {
     const fromThere = this.#inTurn(index, async () => {
       await this.#assertOurs(folder);
-      await this.#run({ args: ['read-tree', '-m', '-u', tree], env: workTree(folder, index) });
+      await this.#ports.run({ args: ['read-tree', '-m', '-u', tree], env: workTree(folder, index) });
     });
     // Something was changed meanwhile after all, and git refuses to overwrite that.
     return fromThere.catch((error: unknown) => {
@@ -72,7 +70,7 @@ export class Folders {
       } else {
         await this.#stageBut(await this.#ports.patternFile(exclude), env);
       }
-      const { stdout } = await this.#run({ args: ['write-tree'], env });
+      const { stdout } = await this.#ports.run({ args: ['write-tree'], env });
       return parseOid(stdout.toString().trim());
     });
   }
@@ -80,16 +78,16 @@ export class Folders {
   /** Patterns hide untracked files from `add`, unless the tree's own .gitignore says `!`: those are taken out again. */
   async #stageBut(patterns: string, env: Readonly<Record<string, string>>): Promise<void> {
     const listed = { args: ['ls-files', '-z', '-c', '-i', '-X', patterns], env };
-    const before = new Set(parsePaths((await this.#run(listed)).stdout));
+    const before = new Set(parsePaths((await this.#ports.run(listed)).stdout));
     await this.#stage({ args: ['-c', `core.excludesFile=${patterns}`, 'add', '-A'], env });
-    const added = parsePaths((await this.#run(listed)).stdout).filter((path) => !before.has(path));
+    const added = parsePaths((await this.#ports.run(listed)).stdout).filter((path) => !before.has(path));
     if (added.length === 0) return;
     const input = Buffer.concat(added.flatMap((path) => [encodeName(path), Buffer.from([0])]));
-    await this.#run({ args: ['update-index', '--force-remove', '-z', '--stdin'], env, input });
+    await this.#ports.run({ args: ['update-index', '--force-remove', '-z', '--stdin'], env, input });
   }
 
   async #stage(call: GitCall): Promise<void> {
-    const output = await this.#run(call);
+    const output = await this.#ports.run(call);
     // The one way `add` skips content and still says 0: nothing below an unreadable folder would be in the tree.
     if (/^warning: could not open directory/m.test(output.stderr))
       throw new GitError(call.args, output.code, output.stderr);
@@ -104,10 +102,10 @@ export class Folders {
       await this.#assertOurs(folder);
       const env = workTree(folder, index);
       const args = ['diff-files', '-z', '--name-only', '--no-renames', '--ignore-submodules=all'];
-      const touched = parsePaths((await this.#run({ args, env })).stdout);
+      const touched = parsePaths((await this.#ports.run({ args, env })).stdout);
       if (touched.length === 0) return touched;
-      await this.#run({ args: ['update-index', '-q', '--refresh'], env, accept: [0, 1] });
-      return parsePaths((await this.#run({ args, env })).stdout);
+      await this.#ports.run({ args: ['update-index', '-q', '--refresh'], env, accept: [0, 1] });
+      return parsePaths((await this.#ports.run({ args, env })).stdout);
     });
   }
 
@@ -117,7 +115,7 @@ export class Folders {
       await this.#assertOurs(folder);
       // One path of any kind is enough to know.
       const call = { args: ['ls-files', '-z', '-m', '-o', '--directory'], env: workTree(folder, index), maxBytes: 1 };
-      return (await this.#run(call)).stdout.length === 0;
+      return (await this.#ports.run(call)).stdout.length === 0;
     });
   }
 
@@ -125,13 +123,8 @@ export class Folders {
     return this.#inTurn(index, async () => {
       await this.#assertOurs(folder);
       const patterns = keep.flatMap((pattern) => ['-e', pattern]);
-      await this.#run({ args: ['clean', '-ffdxq', ...patterns], env: workTree(folder, index) });
+      await this.#ports.run({ args: ['clean', '-ffdxq', ...patterns], env: workTree(folder, index) });
     });
-  }
-
-  /** Nothing that lies in a folder may keep giro waiting for ever. */
-  #run(call: GitCall): Promise<GitOutput> {
-    return this.#ports.run({ timeoutMs: this.#ports.timeoutMs, ...call });
   }
 
   /** Refuses a link (it may lead to the person's files), and the person's own folders. */

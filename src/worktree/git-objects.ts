@@ -32,6 +32,7 @@ export interface ObjectPorts {
   readonly converse: () => Promise<Conversation>;
   /** Stores an object durably and names it. */
   readonly store: (kind: ObjectKind, data: Uint8Array) => Promise<Oid>;
+  readonly name: (kind: ObjectKind, data: Uint8Array) => Oid;
   readonly emptyTree: Oid;
 }
 
@@ -153,12 +154,22 @@ class Cache<T> {
 /** Edits of one folder: entries by name, or edits further down. */
 type Edits = Map<string, TreeTarget | null | Edits>;
 
+/** Beyond it trees are stored though nobody wants them. */
+const maxPendingBytes = 8 * 1024 * 1024;
+
+/** Texts of Issues are read again and again; anything larger is not. */
+const largestKeptBlob = 64 * 1024;
+
 /** The objects of a repository. */
 export class Objects {
   readonly #ports: ObjectPorts;
   readonly #reader: ObjectReader;
   readonly #trees = new Cache<readonly TreeEntry[]>(16 * 1024 * 1024);
   readonly #commits = new Cache<CommitInfo>(4 * 1024 * 1024);
+  readonly #blobs = new Cache<Buffer>(4 * 1024 * 1024);
+  /** Trees that were made and that nothing stored names yet: many are only a step on the way to another, or a name. */
+  readonly #pending = new Map<Oid, Buffer>();
+  #pendingBytes = 0;
 
   constructor(ports: ObjectPorts) {
     this.#ports = ports;
@@ -173,6 +184,8 @@ export class Objects {
     const known = this.#trees.get(oid);
     if (known !== undefined) return known;
     if (oid === this.#ports.emptyTree) return [];
+    const pending = this.#pending.get(oid);
+    if (pending !== undefined) return this.#rememberTree(oid, pending);
     const commit = this.#commits.get(oid);
     if (commit !== undefined) return this.readTree(commit.tree);
     const object = await this.#read(oid);
@@ -182,7 +195,7 @@ export class Objects {
 
   /** The tree that an object stands for: its own, or its commit's. */
   async treeOf(oid: Oid): Promise<Oid> {
-    if (oid === this.#ports.emptyTree || this.#trees.get(oid) !== undefined) return oid;
+    if (oid === this.#ports.emptyTree || this.#pending.has(oid) || this.#trees.get(oid) !== undefined) return oid;
     const commit = this.#commits.get(oid);
     if (commit !== undefined) return commit.tree;
     const object = await this.#read(oid);
@@ -192,7 +205,21 @@ export class Objects {
   }
 
   async readBlob(oid: Oid): Promise<Buffer> {
-    return expectKind(await this.#read(oid), oid, 'blob');
+    return this.#blobs.get(oid) ?? this.#rememberBlob(oid, expectKind(await this.#read(oid), oid, 'blob'));
+  }
+
+  async writeBlob(data: Buffer): Promise<Oid> {
+    const oid = await this.#ports.store('blob', data);
+    this.#rememberBlob(oid, data);
+    return oid;
+  }
+
+  /** With all that is pending of its tree. */
+  async writeCommit(tree: Oid, data: Buffer): Promise<Oid> {
+    await this.settle(tree);
+    const oid = await this.#ports.store('commit', data);
+    this.#rememberCommit(oid, data);
+    return oid;
   }
 
   async exists(oid: Oid): Promise<boolean> {
@@ -262,9 +289,33 @@ export class Objects {
 
   async #writeTree(entries: readonly TreeEntry[]): Promise<Oid> {
     const data = encodeTree(entries);
-    const oid = await this.#ports.store('tree', data);
+    const oid = this.#ports.name('tree', data);
     this.#trees.set(oid, sortTree(entries), data.length * 4 + 100);
+    this.#pending.set(oid, data);
+    this.#pendingBytes += data.length;
+    if (this.#pendingBytes > maxPendingBytes) for (const [old] of [...this.#pending]) await this.#storePending(old);
     return oid;
+  }
+
+  /** Stores what is pending of a tree and below it. */
+  async settle(tree: Oid): Promise<void> {
+    const found = new Set<Oid>();
+    const visit = (oid: Oid): void => {
+      const data = this.#pending.get(oid);
+      if (data === undefined || found.has(oid)) return;
+      found.add(oid);
+      for (const entry of decodeTree(data, this.#ports.hash)) if (entry.mode === treeMode) visit(entry.oid);
+    };
+    visit(tree);
+    await Promise.all([...found].map((oid) => this.#storePending(oid)));
+  }
+
+  async #storePending(oid: Oid): Promise<void> {
+    const data = this.#pending.get(oid);
+    if (data === undefined) return;
+    await this.#ports.store('tree', data);
+    // Not before it is stored: another caller may want it meanwhile.
+    if (this.#pending.delete(oid)) this.#pendingBytes -= data.length;
   }
 
   async #read(oid: Oid): Promise<StoredObject> {
@@ -279,6 +330,11 @@ export class Objects {
     const commit = decodeCommit(oid, data);
     this.#commits.set(oid, commit, data.length + 200);
     return commit;
+  }
+
+  #rememberBlob(oid: Oid, data: Buffer): Buffer {
+    if (data.length <= largestKeptBlob) this.#blobs.set(oid, data, data.length + 100);
+    return data;
   }
 
   #rememberTree(oid: Oid, data: Buffer): readonly TreeEntry[] {

@@ -6,13 +6,13 @@
  * 3. Moves are serialised inside the process; other processes are met by git's own locks.
  */
 import { join } from 'node:path';
-import PQueue from 'p-queue';
 import { failed, ok } from '../failure.js';
 import { parseOid, type Oid } from '../issue.js';
 import { kindOf, listFolder, readIfExists } from '../platform/files.js';
 import type { Conversation } from '../platform/plumbing.js';
 import { parsePackedRefs } from './git-parse.js';
 import type { MoveResult, RunGit } from './git-types.js';
+import { Turns } from './turns.js';
 
 const ownPrefixes = ['refs/heads/giro/', 'refs/heads/giro-issue/', 'refs/giro/'];
 
@@ -167,7 +167,7 @@ function sorted(refs: ReadonlyMap<string, Oid>): ReadonlyMap<string, Oid> {
 export class RefMover {
   readonly #start: () => Promise<Conversation>;
   readonly #read: (ref: string) => Promise<StoredRef>;
-  readonly #queue = new PQueue({ concurrency: 1 });
+  readonly #turns = new Turns();
   #conversation: Conversation | null = null;
 
   constructor(start: () => Promise<Conversation>, read: (ref: string) => Promise<StoredRef>) {
@@ -177,7 +177,7 @@ export class RefMover {
 
   async move(ref: string, to: Oid | null, from: Oid | null): Promise<MoveResult> {
     assertOwnRef(ref);
-    return this.#queue.add(() => this.#move(ref, to, from));
+    return this.#turns.take(() => this.#move(ref, to, from));
   }
 
   async #move(ref: string, to: Oid | null, from: Oid | null): Promise<MoveResult> {
@@ -224,7 +224,7 @@ export class RefMover {
   }
 
   async close(): Promise<void> {
-    await this.#queue.onIdle();
+    await this.#turns.over();
     await this.#conversation?.close();
     this.#conversation = null;
   }

@@ -48,9 +48,6 @@ const maxWalkedFolders = 64;
 /** How far back a fork is looked for without git. */
 const maxFirstParents = 500;
 
-/** Generous: filling a folder with a hundred thousand files takes seconds, on a slow disk minutes. */
-const folderTimeoutMs = 15 * 60_000;
-
 /** One open repository. */
 export class Repository implements Git {
   readonly commonDir: string;
@@ -88,7 +85,6 @@ export class Repository implements Git {
       realPath,
       patternFile: (patterns) => this.#private.patternFile(patterns),
       untouchable,
-      timeoutMs: folderTimeoutMs,
     });
     this.#worktrees = new LinkedWorktrees({
       commonDir: place.commonDir,
@@ -111,6 +107,7 @@ export class Repository implements Git {
       emptyTree: this.emptyTree,
       converse,
       store: (kind, data) => this.#store(kind, data),
+      name: (kind, data) => nameObject(this.hash, frameObject(kind, data)),
     });
   }
 
@@ -199,20 +196,20 @@ export class Repository implements Git {
   async listTree(tree: Oid): Promise<readonly TreeFile[]> {
     const walked = await this.#objects.walk(tree, maxWalkedFolders);
     if (walked !== null) return walked;
+    await this.#objects.settle(tree);
     return parseTreeList((await this.#reading({ args: ['ls-tree', '-r', '-z', '--full-tree', tree] })).stdout);
   }
 
   writeBlob(data: string | Uint8Array): Promise<Oid> {
-    return this.#store('blob', typeof data === 'string' ? Buffer.from(data) : data);
+    return this.#objects.writeBlob(Buffer.from(data));
   }
 
   async writeCommit(commit: NewCommit): Promise<Oid> {
     for (const parent of commit.parents) this.#fresh.delete(parent);
     const data = encodeCommit(commit);
-    const isNew = !(await this.#objects.exists(nameObject(this.hash, frameObject('commit', data))));
-    const oid = await this.#store('commit', data);
-    if (isNew) this.#fresh.add(oid);
-    return oid;
+    const oid = nameObject(this.hash, frameObject('commit', data));
+    if (commit.parents.length === 1 && !(await this.#objects.exists(oid))) this.#fresh.add(oid);
+    return this.#objects.writeCommit(commit.tree, data);
   }
 
   editTree(tree: Oid, edits: ReadonlyMap<string, TreeTarget | null>): Promise<Oid> {
@@ -269,6 +266,7 @@ export class Repository implements Git {
   async diffTrees(from: Oid, to: Oid): Promise<readonly FileChange[]> {
     const trees = await Promise.all([this.#objects.treeOf(from), this.#objects.treeOf(to)]);
     if (trees[0] === trees[1]) return [];
+    await Promise.all(trees.map((tree) => this.#objects.settle(tree)));
     const compared = await this.#differ.compare(...trees);
     if (compared !== null) return parseDiff(compared);
     // A process of its own says what is wrong.
@@ -277,6 +275,7 @@ export class Repository implements Git {
 
   async patch(from: Oid, to: Oid, maxBytes: number): Promise<string> {
     const format = ['-p', '--text', '--no-color', '--no-ext-diff', '--no-textconv', '--no-renames', '--full-index'];
+    await Promise.all([this.#objects.settle(from), this.#objects.settle(to)]);
     const { stdout } = await this.#reading({ args: ['diff-tree', '-r', ...format, from, to], maxBytes: maxBytes + 1 });
     if (stdout.length <= maxBytes) return stdout.toString();
     const whole = stdout.subarray(0, stdout.lastIndexOf(0x0a, maxBytes) + 1);
@@ -295,11 +294,13 @@ export class Repository implements Git {
 
   // Work trees
 
-  checkOut(folder: string, index: string, tree: Oid): Promise<void> {
+  async checkOut(folder: string, index: string, tree: Oid): Promise<void> {
+    await this.#objects.settle(tree);
     return this.#folders.checkOut(folder, index, tree);
   }
 
-  advanceFolder(folder: string, index: string, tree: Oid): Promise<void> {
+  async advanceFolder(folder: string, index: string, tree: Oid): Promise<void> {
+    await this.#objects.settle(tree);
     return this.#folders.advance(folder, index, tree);
   }
 

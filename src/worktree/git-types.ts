@@ -124,7 +124,10 @@ export interface Git {
   writeBlob(data: string | Uint8Array): Promise<Oid>;
   /** Writes a commit by `giro <giro@localhost>`; durable before it returns. */
   writeCommit(commit: NewCommit): Promise<Oid>;
-  /** A tree equal to `tree` but for the given paths (`null`: absent). An entry may be a whole subtree. Empty folders vanish. */
+  /**
+   * A tree equal to `tree` but for the given paths (`null`: absent). An entry may be a whole subtree. Empty folders vanish.
+   * It is stored, durably, before a commit or a call of git that names it; until then it is only known here.
+   */
   editTree(tree: Oid, edits: ReadonlyMap<string, TreeTarget | null>): Promise<Oid>;
 
   /** True when `ancestor` is `descendant` or behind it; false when one of them does not exist. */
@@ -200,6 +203,8 @@ export interface OpenRequest {
   readonly own: Readonly<Record<string, string | undefined>>;
   /** Where the private git dir goes; `null`: only reading is meant, a temporary folder is made when one is needed. */
   readonly runFolder: string | null;
+  /** How long one call of git may take before it is ended, which throws a `GitError`; a quarter of an hour when absent. */
+  readonly callTimeoutMs?: number;
 }
 
 /** A git command that failed though nothing expected it; carries what was run. */
@@ -241,7 +246,11 @@ export interface GitOutput {
 export type RunGit = (call: GitCall) => Promise<GitOutput>;
 
 /** Shorthand of an expected failure of the environment. */
-export function environmentFailure(message: string, hint: string, cause?: unknown): { ok: false; failure: Failure } {
+export function environmentFailure(
+  message: string,
+  hint: string,
+  cause?: unknown,
+): { ok: false; failure: Extract<Failure, { kind: 'environment' }> } {
   return { ok: false, failure: { kind: 'environment', message, hint, ...(cause === undefined ? {} : { cause }) } };
 }
 

@@ -4,15 +4,15 @@
  * `git worktree remove` follows what the admin files say, and an agent can write those: it has deleted folders that were
  * no worktree at all. So giro deletes only the folder its caller names and the admin folder that really belongs to it.
  */
-import { randomBytes } from 'node:crypto';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import PQueue from 'p-queue';
 import { ok, type Result } from '../failure.js';
 import type { Oid } from '../issue.js';
-import { kindOf, listFolder, makeFolder, readIfExists, removeTree, rename } from '../platform/files.js';
+import { kindOf, listFolder, makeFolder, readIfExists, removeTree } from '../platform/files.js';
 import { contains } from './git-folders.js';
 import { parseRefFile, type StoredRef } from './git-refs.js';
 import { environmentFailure, GitError, type LinkedWorktree, type RunGit } from './git-types.js';
+import { Trash } from './trash.js';
 
 /** What handling worktrees needs. */
 export interface WorktreePorts {
@@ -29,7 +29,7 @@ export class LinkedWorktrees {
   readonly #ports: WorktreePorts;
   /** Two `worktree add` at once read each other's half-made files (git 2.39). */
   readonly #adding = new PQueue({ concurrency: 1 });
-  readonly #deleting = new Set<Promise<void>>();
+  readonly #trash = new Trash();
 
   constructor(ports: WorktreePorts) {
     this.#ports = ports;
@@ -59,9 +59,7 @@ export class LinkedWorktrees {
     // Asked before the folder is gone: the admin files of another worktree stay.
     const registered = await this.#belongsTo(adminDir, folder);
     if ((await kindOf(folder)) !== null) {
-      const trash = join(dirname(folder), `.trash-${randomBytes(8).toString('hex')}`);
-      await rename(folder, trash);
-      this.#deleteLater(trash);
+      await this.#trash.put(dirname(folder), folder);
     }
     if (registered) await removeTree(adminDir);
     return ok(undefined);
@@ -88,13 +86,6 @@ export class LinkedWorktrees {
     return real === join(parent, folder.slice(dirname(folder).length + 1)) || resolve(named) === resolve(folder);
   }
 
-  #deleteLater(path: string): void {
-    const work = removeTree(path).finally(() => this.#deleting.delete(work));
-    // Reported by `close`; a rejection meanwhile must not end giro.
-    work.catch(() => undefined);
-    this.#deleting.add(work);
-  }
-
   async list(): Promise<readonly LinkedWorktree[]> {
     const entries = await listFolder(join(this.#ports.commonDir, 'worktrees'));
     const found = await Promise.all(
@@ -114,8 +105,7 @@ export class LinkedWorktrees {
 
   async close(): Promise<void> {
     await this.#adding.onIdle();
-    // What cannot be deleted is only litter beside the worktrees; the next removal of it is somebody's `rm`.
-    await Promise.allSettled([...this.#deleting]);
+    await this.#trash.emptied();
   }
 }
 

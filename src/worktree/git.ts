@@ -13,11 +13,12 @@ import { constants } from 'node:fs';
 import * as fs from 'node:fs/promises';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { ok, type Result } from '../failure.js';
+import { ok, type Failure, type Result } from '../failure.js';
 import { kindOf } from '../platform/files.js';
 import { createLauncher, type Launcher } from '../platform/launcher.js';
 import { runPlumbing, startConversation, type Conversation } from '../platform/plumbing.js';
 import { promised } from '../platform/promised.js';
+import { printable } from '../platform/text.js';
 import {
   gitCandidates,
   hardEnvironment,
@@ -48,7 +49,7 @@ export async function openGit(request: OpenRequest): Promise<Result<OpenedGit>> 
     return environmentFailure(`${folder} does not exist`, 'Start giro inside a repository.');
   const binary = await findGit(request.own, folder);
   if (binary === null) return environmentFailure('git is not installed', `Install git ${oldestVersion} or newer.`);
-  const machine = new Machine(binary, request.own, request.runFolder !== null);
+  const machine = new Machine(binary, request.own, { ...request, manyCalls: request.runFolder !== null });
   // A command that only reads does without the check: it would double its start, and old versions can read.
   const [place, version] = await Promise.all([
     discover(machine, folder),
@@ -63,6 +64,45 @@ export async function openGit(request: OpenRequest): Promise<Result<OpenedGit>> 
   if (user !== null) return ok(Object.assign(repository, { user }));
   await repository.close();
   return environmentFailure('this repository has no commit yet', 'Make one first: git add -A && git commit');
+}
+
+/** What git says about a repository before there is anything to run in it. */
+export interface RepositoryDescription {
+  readonly root: string;
+  /** Where git looks for hooks, `core.hooksPath` of the person considered. */
+  readonly hooksFolder: string;
+  readonly hasCommit: boolean;
+}
+
+/** Describes the repository whose checkout holds a folder, with or without commits; it runs nothing that is in it. */
+export async function describeRepository(
+  request: Pick<OpenRequest, 'folder' | 'own'>,
+): Promise<Result<RepositoryDescription, Extract<Failure, { kind: 'environment' }>>> {
+  const folder = resolve(request.folder);
+  const binary = await findGit(request.own, folder);
+  if (binary === null) return environmentFailure('git is not installed', `install git ${oldestVersion} or newer`);
+  const machine = new Machine(binary, request.own);
+  const ask = (cwd: string, ...args: string[]): Promise<GitOutput> =>
+    machine.run({ args: ['rev-parse', ...args], accept: [0, 128] }, cwd, machine.personEnvironment);
+  const top = await ask(folder, '--show-toplevel');
+  if (top.code !== 0) return noCheckout(folder, top.stderr);
+  const root = top.stdout.toString().replace(/\r?\n$/, '');
+  // From the root, so that both paths are spelled alike where a link leads to it. Without a commit the last question fails,
+  // after the first was answered.
+  const [hooks = '', head = ''] = (await ask(root, '--git-path', 'hooks', 'HEAD^{commit}', '--')).stdout
+    .toString()
+    .split('\n');
+  return ok({ root, hooksFolder: resolve(root, hooks), hasCommit: /^[0-9a-f]{40,64}$/.test(head) });
+}
+
+async function noCheckout(folder: string, stderr: string): Promise<ReturnType<typeof environmentFailure>> {
+  const reason = printable(stderr.split('\n')[0] ?? '').replace(/^fatal: /, '');
+  const message = `${folder} is not inside a checkout that git accepts: ${reason}`;
+  // With a .git above, git has a reason of its own to refuse: an owner, a broken link, no work tree.
+  if ((await repositoryAbove(folder)) !== null)
+    return environmentFailure(message, `run git status in ${folder}: git says what it needs`);
+  const hint = 'go to your project, or make it a repository: git init && git add . && git commit -m Start';
+  return environmentFailure(message, hint);
 }
 
 /** Makes a repository of the files in a folder, with one commit on `main`, as somebody who tries giro would. */
@@ -148,6 +188,16 @@ async function explainRefusal(folder: string, stderr: string): Promise<ReturnTyp
   );
 }
 
+/**
+ * Generous: to fill a folder with a hundred thousand files takes seconds, on a slow disk minutes. But whatever lies in a
+ * folder, giro does not wait for ever.
+ */
+const defaultTimeoutMs = 15 * 60_000;
+
+interface MachineUse extends Pick<OpenRequest, 'callTimeoutMs'> {
+  readonly manyCalls?: boolean;
+}
+
 /** Starts processes and writes files for everything beside this file. */
 class Machine implements GitMachine {
   readonly binary: string;
@@ -155,22 +205,23 @@ class Machine implements GitMachine {
   readonly environment: Readonly<Record<string, string>>;
   readonly personEnvironment: Readonly<Record<string, string>>;
   readonly #launcher: Launcher;
+  readonly #timeoutMs: number;
   started = 0;
 
-  constructor(binary: string, own: OpenRequest['own'], manyCalls = false) {
+  constructor(binary: string, own: OpenRequest['own'], use: MachineUse = {}) {
     this.binary = binary;
     this.own = own;
     this.environment = hardEnvironment(dirname(binary));
     this.personEnvironment = personEnvironment(this.environment, own);
     // A command that only reads starts too few processes for a shell to pay.
-    this.#launcher = manyCalls
-      ? createLauncher(this.environment)
-      : { run: runPlumbing, close: () => Promise.resolve() };
+    this.#timeoutMs = use.callTimeoutMs ?? defaultTimeoutMs;
+    this.#launcher =
+      use.manyCalls === true ? createLauncher(this.environment) : { run: runPlumbing, close: () => Promise.resolve() };
   }
 
   async run(call: GitCall, cwd: string, env: Readonly<Record<string, string>>): Promise<GitOutput> {
     this.started++;
-    const { args, input, maxBytes, timeoutMs, accept = [0] } = call;
+    const { args, input, maxBytes, accept = [0] } = call;
     const result = await this.#launcher.run({
       file: this.binary,
       args,
@@ -178,7 +229,7 @@ class Machine implements GitMachine {
       env: { ...env, ...call.env },
       ...(input === undefined ? {} : { input }),
       ...(maxBytes === undefined ? {} : { maxBytes }),
-      ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      timeoutMs: this.#timeoutMs,
     });
     // Cut at its limit, which ends it: the caller has what it asked for.
     const cut = maxBytes !== undefined && result.stdout.length >= maxBytes;
@@ -245,7 +296,9 @@ const syncLater = promisify(quick.fsync);
 
 /** Keeps an object that exists from being pruned as old; false when it has to be written. */
 function makeYoung(path: string): boolean {
-  const now = new Date();
+  // An error takes longer than a look.
+  if (quick.lstatSync(path, { throwIfNoEntry: false }) === undefined) return false;
+  const now = Date.now() / 1000;
   try {
     quick.utimesSync(path, now, now);
     return true;

@@ -11,13 +11,13 @@ import { join, posix } from 'node:path';
 import type { Finding, Oid } from '../issue.js';
 import {
   kindOf,
-  kindsOf,
   makeFolder,
   readIfExists,
   removeTree,
+  statMany,
   walkFolders,
   writeAtomic,
-  type FileKind,
+  type WalkedEntry,
 } from '../platform/files.js';
 import { printable } from '../platform/text.js';
 import type { Git, TreeEntry } from './git-types.js';
@@ -34,12 +34,16 @@ export interface DiskSurvey {
   readonly unreadable: readonly string[];
   /** Pipes and devices by the name of a file that git reads wherever it finds one: it would wait for them for ever. */
   readonly traps: readonly string[];
+  /** All pipes, sockets and devices: cleaning passes over them, whatever they are called. */
+  readonly special: readonly string[];
   /** False: beside what is to be kept, nothing is there that the tree does not have. */
   readonly hasUntracked: boolean;
 }
 
 /** Whether a name means `.git` to git on any system: letter case, what HFS+ ignores, what NTFS shortens or drops. */
 export function isGitName(name: string): boolean {
+  // Asked of every name in a folder, and nearly always answered by this.
+  if (!/g/i.test(name) || !/t/i.test(name)) return false;
   return name.split('\\').some((piece) => {
     const visible = piece.replace(/[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g, '').toLowerCase();
     return /^(?:\.git|git~1)[ .]*(?::.*)?$/.test(visible);
@@ -60,11 +64,7 @@ export async function surveyFolder(
   skip: ReadonlySet<string>,
   tracked: Tracked | null = null,
 ): Promise<DiskSurvey> {
-  const found: Record<'repositories' | 'unreadable' | 'traps', string[]> = {
-    repositories: [],
-    unreadable: [],
-    traps: [],
-  };
+  const found = new Findings();
   const trees = new Map<string, Oid>(tracked === null ? [] : [['', tracked.tree]]);
   let hasUntracked = tracked === null;
   await walkFolders(folder, async (prefix, entries) => {
@@ -73,15 +73,17 @@ export async function surveyFolder(
     trees.delete(prefix);
     if (entries === null) found.unreadable.push(prefix);
     const folders: string[] = [];
-    for (const { name, kind } of entries ?? []) {
+    for (const on of entries ?? []) {
+      const { name } = on;
+      if (prefix === '' && name === '.git') continue;
       const path = prefix === '' ? name : `${prefix}/${name}`;
-      if (path === '.git') continue;
       const entry = known?.get(name);
       if (entry === undefined && known !== null && tracked?.isKept(name) === false) hasUntracked = true;
       if (skip.has(path)) continue;
-      if (isTrap(name, kind)) found.traps.push(path);
+      if (isTrap(name, on)) found.traps.push(path);
+      if (isSpecial(on)) found.special.push(path);
       if (isGitName(name)) found.repositories.push(path);
-      else if (kind === 'folder') {
+      else if (on.isDirectory()) {
         folders.push(name);
         if (entry?.mode === treeMode) trees.set(path, entry.oid);
         else if (entry !== undefined) hasUntracked = true;
@@ -89,21 +91,58 @@ export async function surveyFolder(
     }
     return folders;
   });
-  const { repositories, unreadable, traps } = found;
-  return { repositories: repositories.sort(), unreadable: unreadable.sort(), traps: traps.sort(), hasUntracked };
+  return { ...found.sorted(), hasUntracked };
+}
+
+class Findings {
+  readonly repositories: string[] = [];
+  readonly unreadable: string[] = [];
+  readonly traps: string[] = [];
+  readonly special: string[] = [];
+
+  sorted(): Omit<DiskSurvey, 'hasUntracked'> {
+    const { repositories, unreadable, traps, special } = this;
+    return {
+      repositories: repositories.sort(),
+      unreadable: unreadable.sort(),
+      traps: traps.sort(),
+      special: special.sort(),
+    };
+  }
 }
 
 async function treeNames(tracked: Tracked | null, tree: Oid): Promise<ReadonlyMap<string, TreeEntry>> {
-  return new Map((await tracked?.git.readTree(tree))?.map((entry) => [entry.name, entry]));
+  const entries = (await tracked?.git.readTree(tree)) ?? [];
+  const known = namesOfTrees.get(entries);
+  if (known !== undefined) return known;
+  const names = new Map(entries.map((entry) => [entry.name, entry]));
+  namesOfTrees.set(entries, names);
+  return names;
 }
+
+/** Trees are few and folders are walked often: for as long as git's side keeps a tree. */
+const namesOfTrees = new WeakMap<readonly TreeEntry[], ReadonlyMap<string, TreeEntry>>();
 
 /** Files that git reads in whichever folder it looks at. */
 const readByGit = new Set(['.gitignore', '.gitattributes', '.gitmodules']);
 
-function isTrap(name: string, kind: FileKind): boolean {
-  if (kind === 'file' || kind === 'folder' || !readByGit.has(name.toLowerCase())) return false;
+function isTrap(name: string, on: Omit<WalkedEntry, 'name'>): boolean {
+  if (on.isFile() || on.isDirectory() || !readByGit.has(name.toLowerCase())) return false;
   // Git opens the first two without following a link.
-  return kind === 'other' || name.toLowerCase() === '.gitmodules';
+  return isSpecial(on) || name.toLowerCase() === '.gitmodules';
+}
+
+function isSpecial(on: Omit<WalkedEntry, 'name'>): boolean {
+  return !on.isFile() && !on.isDirectory() && !on.isSymbolicLink();
+}
+
+/** Removes pipes, sockets, devices and links that a survey found, unless the way to one leads out of the folder by now. */
+export async function removeFound(folder: string, paths: readonly string[]): Promise<void> {
+  for (const path of paths) {
+    const kind = await kindOf(join(folder, path));
+    if (kind !== 'other' && kind !== 'link') continue;
+    if ((await topmostLink(folder, path)) === path) await removeTree(join(folder, path));
+  }
 }
 
 /**
@@ -120,11 +159,10 @@ export async function removeTraps(git: Pick<Git, 'readTree'>, folder: string, tr
   };
   await visit(tree, '');
   const paths = ['.gitmodules', ...prefixes.map((prefix) => `${prefix}.gitattributes`)];
-  const kinds = await kindsOf(paths.map((path) => `${folder}/${path}`));
+  const found = await statMany(paths.map((path) => `${folder}/${path}`));
   for (const [at, path] of paths.entries()) {
-    const kind = kinds[at] ?? null;
-    if (kind !== null && isTrap(posix.basename(path), kind))
-      await removeTree(join(folder, await topmostLink(folder, path)));
+    const on = found[at];
+    if (on && isTrap(posix.basename(path), on)) await removeTree(join(folder, await topmostLink(folder, path)));
   }
 }
 

@@ -4,7 +4,7 @@
  * Names in trees are bytes. Valid UTF-8 becomes the usual string; each byte that is not becomes a lone surrogate
  * (U+DC80 to U+DCFF), which no valid text contains, so every name survives a round trip.
  */
-import { createHash } from 'node:crypto';
+import { hash as hashOf } from 'node:crypto';
 import { deflate } from 'node:zlib';
 import { promisify } from 'node:util';
 import { parseOid, type Oid } from '../issue.js';
@@ -26,7 +26,7 @@ export function frameObject(kind: ObjectKind, data: Uint8Array): Buffer {
 
 /** Names a framed object. */
 export function nameObject(hash: HashName, framed: Uint8Array): Oid {
-  return parseOid(createHash(hash).update(framed).digest('hex'));
+  return parseOid(hashOf(hash, framed, 'hex'));
 }
 
 /**

@@ -11,7 +11,7 @@ import { kindOf, makeFolder, removeTree, rename } from '../platform/files.js';
 import { giveIndex, hasOwnLink, headOf, resetAdmin, writeLink } from './admin.js';
 import { readFacts, writeFacts } from './facts.js';
 import { GitError, type Git, type LinkedWorktree } from './git-types.js';
-import { inspectTree, refusedRepositories, surveyFindings, surveyFolder } from './guard.js';
+import { inspectTree, refusedRepositories, removeFound, surveyFindings, surveyFolder } from './guard.js';
 import { holdsOnly, isKnownTree } from './known.js';
 import { saveCommit } from './salvage.js';
 import { ignorePattern, madeBySetup, type Setup, type SetupFailure } from './setup.js';
@@ -99,6 +99,8 @@ export class Place {
   #takenBack = false;
   /** True: it was just looked, and the folder is still like that. */
   #untouched = false;
+  /** Pipes, sockets and devices that an agent left. */
+  #special: readonly string[] = [];
   #stashes: readonly string[] = [];
   #made: readonly string[] = [];
 
@@ -145,6 +147,9 @@ export class Place {
 
   /** Makes a folder whose Issue is over ready for another: safe, and without what is not tracked, but for what is kept. */
   async empty(order: Order, keep: readonly string[]): Promise<void> {
+    // Git passes over pipes and the like, and so sees nothing of them.
+    await removeFound(this.folder, this.#special);
+    this.#special = [];
     if ((await this.rescue(order)) === 'untouched') return;
     await this.#ports.git.cleanFolder(this.folder, this.#index, keep);
   }
@@ -222,6 +227,7 @@ export class Place {
     const tree = snapshot.ok ? snapshot.value : null;
     if (tree !== null) this.#known = [...this.#known, tree];
     this.#surveyed = wrong.length === 0;
+    this.#special = survey.special;
     const refused = [...(await this.#linkFindings()), ...(snapshot.ok ? [] : snapshot.failure)];
     const traces = await this.#traces(tree);
     this.#takenBack = tree !== null;
@@ -296,7 +302,7 @@ export class Place {
     if (this.#surveyed) return;
     const { repositories, traps } = await surveyFolder(this.folder, new Set(this.#made));
     // A pipe or a device holds nothing that could be saved.
-    for (const path of traps) await removeTree(join(this.folder, path));
+    await removeFound(this.folder, traps);
     for (const path of await this.#refused(repositories)) await this.#setAside(path);
   }
 

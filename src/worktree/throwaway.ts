@@ -4,7 +4,7 @@
  */
 import { dirname, join } from 'node:path';
 import type { Oid } from '../issue.js';
-import { makeFolder, removeTree, writeAtomic } from '../platform/files.js';
+import { makeFolder, removeTree, writeNew } from '../platform/files.js';
 import { giveIndex } from './admin.js';
 import type { Git } from './git-types.js';
 import { deflateObject, encodeCommit, frameObject, nameObject } from './objects.js';
@@ -21,7 +21,6 @@ export interface ThrowawayRequest {
 
 // The same tree makes the same commit, and build tools accept the year.
 const commitTime = Date.UTC(2000, 0, 1);
-const quick = { sync: false } as const;
 
 /** Makes it anew, whatever was there. */
 export async function writeThrowawayRepository(
@@ -38,17 +37,17 @@ export async function writeThrowawayRepository(
   const files: readonly (readonly [string, string | Uint8Array])[] = [
     [`objects/${commit.slice(0, 2)}/${commit.slice(2)}`, await deflateObject(object)],
     ['objects/info/alternates', `${join(git.commonDir, 'objects')}\n`],
-    ['refs/heads/main', `${commit}\n`],
+    ['packed-refs', `${commit} refs/heads/main\n`],
     ['config', configOf(git.hash)],
-    ['info/exclude', exclude.map((pattern) => `${pattern}\n`).join('')],
+    ...(exclude.length === 0 ? [] : [['info/exclude', exclude.map((pattern) => `${pattern}\n`).join('')] as const]),
     ['HEAD', 'ref: refs/heads/main\n'],
   ];
-  await Promise.all(
-    files.map(async ([name, data]) => {
-      await makeFolder(dirname(join(root, name)));
-      await writeAtomic(join(root, name), data, quick);
-    }),
-  );
+  // Without it, it would be no repository.
+  await makeFolder(join(root, 'refs'));
+  for (const [name, data] of files) {
+    await makeFolder(dirname(join(root, name)));
+    await writeNew(join(root, name), data);
+  }
   await giveIndex(index, root);
 }
 

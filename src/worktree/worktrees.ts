@@ -25,6 +25,7 @@ import { lockReason, Place, type Order, type PlacePorts, type TakenBack } from '
 import { Returns } from './returns.js';
 import type { SetupFailure } from './setup.js';
 import type { Slot } from './slots.js';
+import { Trash } from './trash.js';
 
 /** A folder that belongs to one Issue. */
 export interface Worktree {
@@ -71,6 +72,7 @@ class WorktreeRoom implements Worktrees {
   /** Numbers whose name under the root is not to be had. */
   readonly #taken = new Set<number>();
   readonly #returns: Returns;
+  readonly #trash = new Trash();
   #root: Promise<string> | null = null;
   #earlier: Promise<ReadonlyMap<IssueId, LinkedWorktree>> | null = null;
 
@@ -131,6 +133,7 @@ class WorktreeRoom implements Worktrees {
 
   async close(): Promise<void> {
     for (const place of this.#released.splice(0)) await this.#remove(place);
+    await this.#trash.emptied();
   }
 
   #placeOf({ issue, folder }: Worktree): Place {
@@ -174,6 +177,7 @@ class WorktreeRoom implements Worktrees {
   async #readRegistrations(): Promise<ReadonlyMap<IssueId, LinkedWorktree>> {
     const { git, spec } = this.#ports;
     const root = await this.#rootFolder();
+    await this.#trash.sweep(root);
     const found = new Map<IssueId, LinkedWorktree>();
     for (const linked of await git.listWorktrees()) {
       // Admin files can be made to name any folder; those elsewhere are not giro's to look into.

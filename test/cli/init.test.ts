@@ -182,11 +182,14 @@ describe('giro init', () => {
     expect(await readdir(folder)).not.toContain('giro.toml');
   });
 
-  test('ends with 1 where git cannot be found', async () => {
-    const folder = await repository(npmProject);
-    const { code, lines } = await init(folder, { PATH: '/nonexistent' });
-    expect(code).toBe(1);
-    expect(lines.join('\n')).toContain('fix: install git');
+  test('uses the git that runs use, whatever comes first on the PATH', async () => {
+    const folder = await repository({ ...npmProject, 'bin/git': '#!/bin/sh\ntouch "$HOME/ran"\n' });
+    execFileSync('chmod', ['+x', path.join(folder, 'bin/git')]);
+    const { path: home } = await temporaryFolder();
+    const bin = path.join(folder, 'bin');
+    const { code } = await init(folder, { HOME: home, PATH: `${bin}:${path.dirname(gitProgram)}` });
+    expect(code).toBe(0);
+    expect(await readdir(home)).toEqual([]);
   });
 
   test('never writes through a link that leads out of the repository', async () => {

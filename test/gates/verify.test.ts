@@ -265,6 +265,20 @@ test('the limit of gates at once is asked once for all gates of a tree', async (
   expect(asked).toBe(1);
 });
 
+test('what waits to land goes before what is only judged', async () => {
+  const urgent: boolean[] = [];
+  const at = await bench({
+    slots: (run, isUrgent) => {
+      urgent.push(isUrgent);
+      return run();
+    },
+  });
+  for (const scope of ['issue', 'integration', 'spec'] as const) {
+    await at.verifier.verify(at.request([fail], { scope }));
+  }
+  expect(urgent).toEqual([false, true, true]);
+});
+
 test('a checkout that cannot be made is a bug that goes up, and the next verification is not stuck on it', async () => {
   const at = await bench();
   await writeFile(join(at.folder, 'checkout-1'), '');

@@ -14,7 +14,10 @@ import {
   removeTree,
   rename,
   sizeOf,
+  statMany,
+  walkFolders,
   writeAtomic,
+  writeNew,
 } from '../../src/platform/files.js';
 import { temporaryFolder } from '../rig/temp.js';
 import { program } from './program.js';
@@ -124,6 +127,20 @@ describe('reading', () => {
     await expect(readIfExists(root)).rejects.toThrow('EISDIR');
   });
 
+  test('gives what the kernel makes up and what is large', async () => {
+    expect((await readIfExists('/proc/self/stat'))?.toString()).toContain(`${String(process.pid)} `);
+    const path = join(await folder(), 'large');
+    await writeFile(path, 'x'.repeat(1_000_000));
+    expect((await readIfExists(path))?.length).toBe(1_000_000);
+  });
+
+  test('does not wait for a pipe, but refuses it', async () => {
+    const path = join(await folder(), 'pipe');
+    execFileSync('mkfifo', [path]);
+    await expect(readIfExists(path)).rejects.toThrow('not a regular file');
+    await expect(readTail(path, 10)).rejects.toThrow('not a regular file');
+  });
+
   test('a tail starts at a character and is all of a short file', async () => {
     const path = join(await folder(), 'log');
     await writeFile(path, 'aä🎉');
@@ -154,6 +171,46 @@ describe('reading', () => {
     ]);
     expect(await listFolder(join(root, 'no'))).toEqual([]);
   });
+});
+
+test('a walk meets every name, enters only the folders it is told to, and follows no link', async () => {
+  const root = await folder();
+  await mkdir(join(root, 'a/b'), { recursive: true });
+  await mkdir(join(root, 'not'));
+  for (const name of ['file', 'a/file', 'a/b/file', 'not/file']) await writeFile(join(root, name), '');
+  await symlink('a', join(root, 'link'));
+  const met: string[] = [];
+  await walkFolders(root, (path, entries) => {
+    met.push(...(entries ?? []).map(({ name }) => join(path, name)));
+    return (entries ?? []).filter((entry) => entry.isDirectory() && entry.name !== 'not').map(({ name }) => name);
+  });
+  expect(met.sort()).toEqual(['a', 'a/b', 'a/b/file', 'a/file', 'file', 'link', 'not']);
+  const lost: unknown[] = [];
+  await walkFolders(join(root, 'gone'), (_, entries) => (lost.push(entries), []));
+  await walkFolders(join(root, 'file'), (_, entries) => (lost.push(entries), []));
+  expect(lost).toEqual([[], []]);
+});
+
+test('looks at many paths in their order', async () => {
+  const root = await folder();
+  await writeFile(join(root, 'file'), '');
+  await symlink('file', join(root, 'link'));
+  const found = await statMany(['file', 'no', 'link', 'file/below'].map((name) => join(root, name)));
+  expect(found.map((on) => [on?.isFile(), on?.isSymbolicLink()])).toEqual([
+    [true, false],
+    [undefined, undefined],
+    [false, true],
+    [undefined, undefined],
+  ]);
+});
+
+test('a new file is written once, and never over another or through a link', async () => {
+  const root = await folder();
+  await writeNew(join(root, 'file'), 'new');
+  await symlink('target', join(root, 'link'));
+  await expect(writeNew(join(root, 'file'), 'again')).rejects.toThrow('EEXIST');
+  await expect(writeNew(join(root, 'link'), 'x')).rejects.toThrow('EEXIST');
+  expect(await readFile(join(root, 'file'), 'utf8')).toBe('new');
 });
 
 describe('adding lines', () => {
@@ -228,6 +285,23 @@ describe('folders', () => {
     await removeTree(join(root, 'gone'));
     await symlink('keep', join(root, 'link'));
     await removeTree(join(root, 'link'));
+    expect(await readdir(root)).toEqual(['keep']);
+    expect(await readdir(join(root, 'keep'))).toEqual(['file']);
+  });
+
+  test('are removed also when they are large, several at once, still without following links', async () => {
+    const root = await folder();
+    await mkdir(join(root, 'keep'));
+    await writeFile(join(root, 'keep', 'file'), '');
+    const names = ['-rf', 'b c', 'd'];
+    for (const name of names) {
+      for (let count = 0; count < 100; count++) {
+        await mkdir(join(root, name, String(count)), { recursive: true });
+        await writeFile(join(root, name, String(count), 'file'), '');
+      }
+      await symlink('../keep', join(root, name, 'link'));
+    }
+    await Promise.all([...names, 'd', 'none'].map((name) => removeTree(join(root, name))));
     expect(await readdir(root)).toEqual(['keep']);
     expect(await readdir(join(root, 'keep'))).toEqual(['file']);
   });

@@ -49,6 +49,14 @@ describe('a plumbing command', () => {
     expect(whole).toMatchObject({ code: 0, stdout: Buffer.from('12345') });
   });
 
+  test('is ended when its time is up, with what it started', async () => {
+    const late = await runPlumbing({ ...sh('sleep 300 & echo $!; echo slow >&2; wait'), timeoutMs: 300 });
+    expect(late).toMatchObject({ code: null, signal: 'SIGKILL', stderr: 'slow\nno end within 0 s' });
+    const left = { ...ownIdentity(), pid: Number(late.stdout.toString()), startTime: '' };
+    await expect.poll(() => isAlive(left)).toBe('dead');
+    expect(await runPlumbing({ ...sh('exit 3'), timeoutMs: 60_000 })).toMatchObject({ code: 3, stderr: '' });
+  });
+
   test('that cannot start is a value that names it', async () => {
     const missing = await runPlumbing({ file: '/no/git', args: [], ...place });
     expect(missing).toMatchObject({ code: null, signal: null });
@@ -84,6 +92,22 @@ describe('a conversation', () => {
     echo.write(Uint8Array.of(0xff));
     echo.write('tail\n\n');
     expect(await Promise.all(reads)).toEqual(['one', Buffer.from([0x61, 0x62, 0xff]), 'tail', Buffer.alloc(0), '']);
+  });
+
+  test('answers all that comes before a mark, also over many chunks, and then goes on', async () => {
+    const echo = start('cat');
+    const read = echo.readUntil(Buffer.from('-end\n'));
+    const bytes = randomBytes(200_000);
+    echo.write('a-en');
+    echo.write(bytes);
+    echo.write('-e');
+    echo.write('nd\n');
+    expect(await read).toEqual(Buffer.concat([Buffer.from('a-en'), bytes]));
+    const more = [echo.readUntil(Buffer.from('.')), echo.readUntil(Buffer.from('.'))];
+    echo.write('.');
+    expect((await more[0])?.length).toBe(0);
+    await echo.close();
+    expect(await more[1]).toBeNull();
   });
 
   test('gives large bytes whole', async () => {

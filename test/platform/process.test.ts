@@ -364,7 +364,7 @@ for (let free = 0; free < 8; free += 1) {
 }
 console.log([...reasons].join('\\n'));
 `);
-    const { code, stdout, stderr } = await run([], 'ulimit -n 64;');
+    const { code, stdout, stderr } = await run([], 'ulimit -n 128;');
     expect(stderr).toBe('');
     expect(stdout.trim().split('\n')).toEqual([
       'cannot start true: cannot open its files: EMFILE: too many open files, ',

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -192,6 +193,39 @@ describe('the next user', () => {
     expect(await count(other)).toBeLessThanOrEqual(1);
   });
 
+  test('costs one process more when there is something to clean away', async () => {
+    const repository = await makeProject();
+    const rig = await startRun(repository);
+    const tree = await codeTree(rig, await repository.head());
+    await using(rig, tree, ({ folder }) => write(folder, 'node_modules/x/index.js', 'kept'));
+    const before = rig.git.processes();
+    await using(rig, tree, ({ folder }) => write(folder, 'left.txt', 'x'));
+    expect(rig.git.processes() - before).toBe(1);
+    await using(rig, tree, async ({ folder }) => expect(await filesOf(folder)).not.toContain('left.txt'));
+    expect(rig.git.processes() - before).toBe(3);
+  });
+
+  test('gets the folder although the last one left pipes where git reads files', async () => {
+    const repository = await makeProject();
+    const rig = await startRun(repository);
+    const tree = await codeTree(rig, await repository.head());
+    const first = await using(rig, tree, async (checkout) => {
+      const { folder } = checkout;
+      await rm(join(folder, '.gitignore'));
+      for (const name of ['.gitignore', '.gitattributes', 'src/.gitattributes', 'src/pipe']) {
+        execFileSync('mkfifo', [join(folder, name)]);
+      }
+      await write(folder, 'a.txt', 'A\n');
+      expect(await checkout.changedFiles()).toEqual(['.gitignore', 'a.txt']);
+      execFileSync('mkfifo', [join(folder, 'src/.gitignore')]);
+      return folder;
+    });
+    await using(rig, tree, async ({ folder }) => {
+      expect(folder).toBe(first);
+      expect(await filesOf(folder)).toEqual(['.gitignore', 'a.txt', 'src/b.txt']);
+    });
+  });
+
   test('gets a new folder when the old one was replaced by a link, and what it leads to is untouched', async () => {
     const repository = await makeProject();
     const before = await repository.fingerprint();
@@ -288,6 +322,19 @@ describe('the folders', () => {
     expect(await readdir(rig.root)).toEqual(['g2', 'store']);
     expect(await readdir(join(rig.root, 'g2'))).toEqual(['mine.txt']);
     expect(rig.notices).toEqual([expect.stringContaining('g2 is in the way')]);
+  });
+
+  test('of a run that was killed while it deleted some are deleted', async () => {
+    const repository = await makeProject();
+    const rig = await startRun(repository);
+    const trash = '.trash-0123456789abcdef';
+    await write(rig.root, `${trash}/x`, 'left');
+    await write(rig.root, '.trash-mine/x', 'mine');
+    await symlink(repository.path, join(rig.root, '.trash-fedcba9876543210'));
+    await using(rig, await codeTree(rig, await repository.head()), () => Promise.resolve());
+    await rig.checkouts.close();
+    expect((await readdir(rig.root)).sort()).toEqual(['.trash-fedcba9876543210', '.trash-mine', 'store']);
+    expect(existsSync(join(repository.path, 'a.txt'))).toBe(true);
   });
 
   test('share one numbering with worktrees', async () => {

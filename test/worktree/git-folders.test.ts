@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import {
   chmod,
   lstat,
@@ -13,9 +14,10 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Oid } from '../../src/issue.js';
-import type { OpenedGit } from '../../src/worktree/git-types.js';
+import { openGit } from '../../src/worktree/git.js';
+import { GitError, type OpenedGit } from '../../src/worktree/git-types.js';
 import { makeRepository, openRepository, treeOf, type TestRepository } from '../rig/repository.js';
 
 const files = { 'a.txt': 'a\n', 'docs/guide.md': 'guide\n', 'src/deep/x.ts': 'x\n' };
@@ -268,6 +270,91 @@ describe('files that differ', () => {
     await symlink('a.txt', join(folder, 'ü x'));
     expect(await git.changedFiles(folder, index)).toEqual(['docs/guide.md', 'src/deep/x.ts', 'ü x']);
   });
+});
+
+describe('a folder is untouched', () => {
+  test('as long as its tracked files are as they were, whatever their times, and nothing else is there', async () => {
+    const { git, tree, folder, index, put } = await makeDesk({ ...files, '.gitignore': 'out\n' });
+    expect(await git.isUntouched(folder, index)).toBe(true);
+    await put('a.txt', 'a\n');
+    await utimes(join(folder, 'docs/guide.md'), 1, 1);
+    expect(await git.isUntouched(folder, index)).toBe(true);
+    await git.snapshotFolder(folder, index);
+    expect(await git.isUntouched(folder, index)).toBe(true);
+    await put('new', 'x');
+    expect(await git.isUntouched(folder, index)).toBe(false);
+    await git.snapshotFolder(folder, index);
+    expect(await git.isUntouched(folder, index)).toBe(true);
+    await git.checkOut(folder, index, tree);
+    expect(await git.isUntouched(folder, index)).toBe(true);
+  });
+
+  test.each<[string, (desk: Desk) => Promise<unknown>]>([
+    ['an edited file of the same size in the same second', ({ put }) => put('a.txt', 'b\n')],
+    ['a file that is gone', ({ folder }) => unlink(join(folder, 'docs/guide.md'))],
+    ['another mode', ({ folder }) => chmod(join(folder, 'a.txt'), 0o755)],
+    ['a new file', ({ put }) => put('src/new', '')],
+    ['an ignored one', ({ put }) => put('src/out/x', '')],
+    ['an empty folder', ({ folder }) => mkdir(join(folder, 'src/empty'))],
+    ['a repository of its own', ({ repository, folder }) => repository.git('init', '-q', join(folder, 'nested'))],
+    [
+      'a folder that was moved away, and a link to it',
+      async ({ folder, repository }) => {
+        await rename(join(folder, 'docs'), join(repository.folder, 'elsewhere'));
+        await symlink(join(repository.folder, 'elsewhere'), join(folder, 'docs'));
+      },
+    ],
+    [
+      'a folder in place of a file',
+      async ({ folder }) => {
+        await unlink(join(folder, 'a.txt'));
+        await mkdir(join(folder, 'a.txt'));
+      },
+    ],
+  ])('but not with %s', async (_name, change) => {
+    const desk = await makeDesk({ ...files, '.gitignore': 'out\n' });
+    await change(desk);
+    expect(await desk.git.isUntouched(desk.folder, desk.index)).toBe(false);
+  });
+
+  test('then another tree is shown by writing what differs and removing what is gone', async () => {
+    const { git, tree, folder, index } = await makeDesk();
+    const before = await lstat(join(folder, 'a.txt'));
+    const oid = await git.writeBlob('new');
+    const edits = [['docs', null] as const, ['src/deep/y', { mode: '100755', oid }] as const];
+    const next = await git.editTree(tree, new Map(edits));
+    await git.advanceFolder(folder, index, next);
+    expect((await readdir(folder)).sort()).toEqual(['a.txt', 'src']);
+    expect(await readFile(join(folder, 'src/deep/y'), 'utf8')).toBe('new');
+    expect((await lstat(join(folder, 'a.txt'))).ino).toBe(before.ino);
+    expect(await git.isUntouched(folder, index)).toBe(true);
+    expect(await git.snapshotFolder(folder, index)).toBe(next);
+  });
+
+  test('and when it was touched after all, every file is brought back', async () => {
+    const { git, tree, folder, index, put } = await makeDesk();
+    const oid = await git.writeBlob('new');
+    const next = await git.editTree(tree, new Map([['a.txt', { mode: '100644', oid }]]));
+    await put('a.txt', 'meanwhile\n');
+    await put('docs/guide.md', 'meanwhile\n');
+    await git.advanceFolder(folder, index, next);
+    expect(await git.snapshotFolder(folder, index)).toBe(next);
+  });
+});
+
+test('a pipe that git waits for ends as an error, and the folder is usable again', async () => {
+  const { repository, tree, folder, index, put } = await makeDesk();
+  const run = join(repository.folder, 'short');
+  const opened = await openGit({ folder: repository.path, own: repository.own, runFolder: run, callTimeoutMs: 400 });
+  if (!opened.ok) throw new Error(opened.failure.kind);
+  onTestFinished(() => opened.value.close());
+  await put('docs/new', 'x');
+  execFileSync('mkfifo', [join(folder, 'docs/.gitignore')]);
+  await expect(opened.value.snapshotFolder(folder, index)).rejects.toThrow(GitError);
+  await expect(opened.value.snapshotFolder(folder, index)).rejects.toThrow('add -A: killed: no end within 0 s');
+  await rm(join(folder, 'docs/.gitignore'));
+  await rm(join(folder, 'docs/new'));
+  await expect.poll(() => opened.value.snapshotFolder(folder, index).catch(() => null)).toBe(tree);
 });
 
 describe('cleaning', () => {

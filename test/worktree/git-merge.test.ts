@@ -1,7 +1,10 @@
+import { execFileSync } from 'node:child_process';
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseOid, type Oid } from '../../src/issue.js';
 import type { Git, MergeOutcome } from '../../src/worktree/git-types.js';
 import { GitError } from '../../src/worktree/git-types.js';
+import { mergeApart } from '../../src/worktree/merge-apart.js';
 import { commitOf, makeRepository, openRepository, treeOf } from '../rig/repository.js';
 
 type Files = Readonly<Record<string, string | Uint8Array>>;
@@ -95,6 +98,74 @@ describe('merging', () => {
   });
 });
 
+describe('merging where there is nothing to decide', () => {
+  test('needs no process of git, on a line of commits too', async () => {
+    const git = await openRepository(await makeRepository());
+    const root = await commitOf(git, { 'a/x': '1', 'b/x': '1', c: '1' });
+    let tip = root;
+    for (const round of ['1', '2', '3'])
+      tip = await commitOf(git, { 'a/x': round, 'b/x': '1', c: '1', new: round }, tip);
+    const mine = await commitOf(git, { 'a/x': '1', 'b/x': '2', c: '1', 'a/y': 'new' }, root);
+    const merged = await treeOf(git, { 'a/x': '3', 'a/y': 'new', 'b/x': '2', c: '1', new: '3' });
+    const before = git.processes();
+    expect(await git.mergeTrees(tip, mine)).toEqual({ kind: 'clean', tree: merged });
+    expect(await git.mergeTrees(mine, tip)).toEqual({ kind: 'clean', tree: merged });
+    expect(git.processes()).toBe(before);
+  });
+
+  test('is left to git when a side has the other already, or somebody built on it', async () => {
+    const git = await openRepository(await makeRepository());
+    const root = await commitOf(git, { a: '1', b: '1' });
+    const mine = await commitOf(git, { a: '2', b: '1' }, root);
+    // Merged, and then undone again: that is no reason to do it once more.
+    const merge = await git.writeCommit({
+      tree: await treeOf(git, { a: '2', b: '1' }),
+      parents: [root, mine],
+      message: 'merge',
+      at: 0,
+    });
+    const undone = await commitOf(git, { a: '1', b: '2' }, merge);
+    expect(await git.mergeTrees(undone, mine)).toEqual({ kind: 'clean', tree: await treeOf(git, { a: '1', b: '2' }) });
+  });
+
+  test('gives what git gives, or leaves it to git, whatever the sides did', async () => {
+    const repository = await makeRepository();
+    const git = await openRepository(repository);
+    const path = fc.constantFrom('a', 'b', 'd/a', 'd/b', 'd/e/a', 'f/a', 'd');
+    const content = fc.constantFrom(null, '1', '2', lines(20), lines(20, 3));
+    const change = fc.array(fc.tuple(path, content), { maxLength: 3 });
+    const start = { a: '1', 'd/a': lines(20), 'd/e/a': '2', 'f/a': '1', k: 'k' };
+    const counts = { apart: 0, git: 0 };
+    await fc.assert(
+      fc.asyncProperty(change, change, async (left, right) => {
+        const base = await commitOf(git, start);
+        const [ours, theirs] = [
+          await changed(git, base, left).catch(() => null),
+          await changed(git, base, right).catch(() => null),
+        ];
+        if (ours === null || theirs === null) return;
+        const apart = await mergeApart(git, { base, ours, theirs });
+        counts[apart === null ? 'git' : 'apart'] += 1;
+        if (apart === null) return;
+        expect(await repository.git('merge-tree', '--write-tree', ours, theirs)).toBe(apart);
+      }),
+      { numRuns: 150 },
+    );
+    expect(counts.apart).toBeGreaterThan(20);
+    expect(counts.git).toBeGreaterThan(20);
+  });
+});
+
+/** A commit with some files written or removed. */
+async function changed(git: Git, base: Oid, changes: readonly (readonly [string, string | null])[]): Promise<Oid> {
+  let tree = base;
+  for (const [path, content] of changes) {
+    const edit = content === null ? null : { mode: '100644', oid: await git.writeBlob(content) };
+    tree = await git.editTree(tree, new Map([[path, edit]]));
+  }
+  return git.writeCommit({ tree: await git.editTree(tree, new Map()), parents: [base], message: 'm', at: 1 });
+}
+
 describe('questions that git answers by exit code (C068)', () => {
   test('merged? different? there? are answered no, yes, no', async () => {
     const git = await openRepository(await makeRepository());
@@ -129,6 +200,21 @@ describe('questions that git answers by exit code (C068)', () => {
 });
 
 describe('comparing trees', () => {
+  test('is one process for all comparisons, and goes on when that was ended', async () => {
+    const git = await openRepository(await makeRepository());
+    const trees = [await treeOf(git, { a: '1' }), await treeOf(git, { a: '2\n', 'new\nline': 'x' })] as const;
+    const names = async (): Promise<readonly string[]> => (await git.diffTrees(...trees)).map(({ path }) => path);
+    expect(await names()).toEqual(['a', 'new\nline']);
+    const before = git.processes();
+    expect(await Promise.all([names(), names(), names()])).toEqual(Array(3).fill(['a', 'new\nline']));
+    expect(git.processes()).toBe(before);
+    const own = execFileSync('pgrep', ['-P', String(process.pid), '-f', 'git.* diff-tree'], { encoding: 'utf8' });
+    for (const pid of own.trim().split('\n').map(Number)) process.kill(pid, 'SIGKILL');
+    expect(await names()).toEqual(['a', 'new\nline']);
+    await expect(git.diffTrees(trees[0], parseOid('4'.repeat(40)))).rejects.toThrow(GitError);
+    expect(await names()).toEqual(['a', 'new\nline']);
+  });
+
   const before = { changed: lines(4), gone: 'g\n', 'ü x': '1\n', binary: Buffer.from([0, 1]), kept: 'k' };
   const after = { changed: `${lines(2)}new\n`, 'ü x': '2\n', binary: Buffer.from([0, 2]), kept: 'k', moved: 'g\n' };
 

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmod, readdir, stat, utimes, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import fc from 'fast-check';
@@ -66,19 +66,20 @@ describe.each(['sha1', 'sha256'] as const)('objects written in process (%s)', (o
   });
 
   test('are found by the reader that was already there', async () => {
-    const git = await openRepository(await makeRepository({ objectFormat }));
-    await git.readCommit(git.user.head);
+    const repository = await makeRepository({ objectFormat });
+    const [git, reader] = [await openRepository(repository), await openRepository(repository)];
+    await reader.readCommit(reader.user.head);
     const blobs = await Promise.all(Array.from({ length: 50 }, (_, at) => git.writeBlob(`blob ${String(at)}`)));
-    const read = await Promise.all(blobs.map((oid) => git.readBlob(oid)));
+    const read = await Promise.all(blobs.map((oid) => reader.readBlob(oid)));
     expect(read.map(String)).toEqual(blobs.map((_, at) => `blob ${String(at)}`));
-    expect(git.processes()).toBeLessThanOrEqual(4);
+    expect(reader.processes()).toBeLessThanOrEqual(4);
   });
 });
 
 describe('reading', () => {
   test('goes on while the person packs and prunes everything', async () => {
     const repository = await makeRepository({ files: { 'a.txt': 'a' } });
-    const git = await openRepository(repository);
+    const [git, reader] = [await openRepository(repository), await openRepository(repository)];
     const blobs: Oid[] = [];
     for (let round = 0; round < 3; round++) {
       const blob = await git.writeBlob(`round ${String(round)}`);
@@ -88,16 +89,17 @@ describe('reading', () => {
       blobs.push(blob);
       await repository.git('gc', '-q', '--prune=now');
       await expect(stat(loosePath(repository, blob))).rejects.toThrow('ENOENT');
-      expect(await Promise.all(blobs.map(async (oid) => String(await git.readBlob(oid))))).toEqual(
-        blobs.map((_, at) => `round ${String(at)}`),
-      );
+      const read = await Promise.all([git, reader].map((one) => Promise.all(blobs.map((oid) => one.readBlob(oid)))));
+      const texts = blobs.map((_, at) => `round ${String(at)}`);
+      expect(read.map((each) => each.map(String))).toEqual([texts, texts]);
     }
   });
 
   test('goes on after its git was ended from outside', async () => {
-    const git = await openRepository(await makeRepository());
+    const repository = await makeRepository();
+    const blob = await (await openRepository(repository)).writeBlob('x');
+    const git = await openRepository(repository);
     await git.readCommit(git.user.head);
-    const blob = await git.writeBlob('x');
     const { stdout } = await exec('pgrep', ['-P', String(process.pid), '-f', 'git.* cat-file']);
     for (const pid of stdout.trim().split('\n').map(Number)) process.kill(pid, 'SIGKILL');
     const read = await Promise.all([git.readBlob(blob), git.readBlob(blob), git.readBlob(blob)]);
@@ -218,9 +220,46 @@ describe('editing a tree', () => {
     const odd = decodeName(Buffer.from([0x66, 0xff, 0x80, 0xc3, 0x28]));
     const tree = await git.editTree(git.emptyTree, new Map([[odd, { mode: '100644', oid }]]));
     const more = await git.editTree(tree, new Map([['plain', { mode: '100644', oid }]]));
-    expect(await repository.git('ls-tree', '--name-only', more)).toBe('"f\\377\\200\\303("\nplain');
     expect(await paths(git, more)).toEqual([odd, 'plain']);
     expect((await git.diffTrees(git.emptyTree, more)).map(({ path }) => path)).toEqual([odd, 'plain']);
+    expect(await repository.git('ls-tree', '--name-only', more)).toBe('"f\\377\\200\\303("\nplain');
+  });
+
+  test('stores what a commit, a checkout or a comparison names, with all that is new below, and no step on the way', async () => {
+    const repository = await makeRepository();
+    const git = await openRepository(repository);
+    const there = (oid: Oid): Promise<boolean> =>
+      repository.git('cat-file', '-e', oid).then(
+        () => true,
+        () => false,
+      );
+    const oid = await git.writeBlob('x');
+    const edit = (tree: Oid, path: string): Promise<Oid> =>
+      git.editTree(tree, new Map([[path, { mode: '100644', oid }]]));
+    const step = await edit(git.emptyTree, 'a/b/c');
+    const last = await edit(step, 'a/b/d');
+    expect(await Promise.all([step, last].map(there))).toEqual([false, false]);
+    expect(await paths(git, step)).toEqual(['a/b/c']);
+    await git.writeCommit({ tree: last, parents: [], message: 'm', at: 0 });
+    expect(await Promise.all([step, last].map(there))).toEqual([false, true]);
+    await repository.git('ls-tree', '-r', last);
+    await git.diffTrees(step, last);
+    expect(await there(step)).toBe(true);
+
+    const folder = join(repository.folder, 'x');
+    await mkdir(folder);
+    const shown = await edit(last, 'e/f');
+    await git.checkOut(folder, join(repository.folder, 'x.index'), shown);
+    expect(await readFile(join(folder, 'e/f'), 'utf8')).toBe('x');
+    // Anybody may take away what nothing names yet; it is stored again when it is named.
+    const named = await edit(shown, 'g');
+    await git.diffTrees(shown, named);
+    await repository.git('gc', '-q', '--prune=now');
+    expect(await there(named)).toBe(false);
+    const again = await edit(await edit(git.emptyTree, 'a/b/c'), 'a/b/d');
+    expect(again).toBe(last);
+    await git.writeCommit({ tree: again, parents: [], message: 'again', at: 0 });
+    expect(await there(last)).toBe(true);
   });
 
   test.each(['', '/a', 'a/', 'a//b', '../a', 'a/./b', '.git/hooks/x', 'a/.GIT', 'a\0b'])('refuses %j', async (path) => {

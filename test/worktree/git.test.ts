@@ -1,9 +1,9 @@
-import { chown, mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Failure, Result } from '../../src/failure.js';
 import { gitCandidates, isNewEnough, parseVersion } from '../../src/worktree/git-environment.js';
-import { createRepository, openGit } from '../../src/worktree/git.js';
+import { createRepository, describeRepository, openGit } from '../../src/worktree/git.js';
 import type { OpenedGit } from '../../src/worktree/git-types.js';
 import { makeRepository, openRepository, type TestRepository } from '../rig/repository.js';
 
@@ -193,4 +193,72 @@ test('a repository made for somebody who tries giro has everything in one commit
   expect((await opened.value.listTree(opened.value.user.head)).map(({ path }) => path)).toEqual(['a.txt']);
   expect(await opened.value.user.uncommitted()).toEqual([]);
   await opened.value.close();
+});
+
+describe('describing a repository before anything runs', () => {
+  function describeAt(
+    repository: TestRepository,
+    folder: string,
+    own = repository.own,
+  ): ReturnType<typeof describeRepository> {
+    return describeRepository({ folder, own });
+  }
+
+  test('gives its root, from a folder inside and through a link, and whether there is a commit', async () => {
+    const repository = await makeRepository({ files: { 'a/b/c.txt': 'c' } });
+    const value = { root: repository.path, hooksFolder: join(repository.path, '.git/hooks'), hasCommit: true };
+    expect(await describeAt(repository, repository.path)).toEqual({ ok: true, value });
+    const link = join(repository.folder, 'link');
+    await symlink(join(repository.path, 'a'), link);
+    expect(await describeAt(repository, link)).toEqual({ ok: true, value });
+    const empty = await makeRepository({ files: null });
+    expect(await describeAt(empty, empty.path)).toMatchObject({ ok: true, value: { hasCommit: false } });
+  });
+
+  test('knows the hooks folder of a linked worktree, and that of core.hooksPath, in whichever config it is', async () => {
+    const repository = await makeRepository({ files: { 'a/x': '' } });
+    const linked = join(repository.folder, 'linked');
+    await repository.git('worktree', 'add', '-q', '--detach', linked);
+    expect(await describeAt(repository, linked)).toMatchObject({
+      value: { root: linked, hooksFolder: join(repository.path, '.git/hooks') },
+    });
+    await writeFile(join(repository.home, '.gitconfig'), '[core]\nhooksPath = .githooks\n');
+    const hooksFolder = join(repository.path, '.githooks');
+    expect(await describeAt(repository, join(repository.path, 'a'))).toMatchObject({ value: { hooksFolder } });
+    await repository.git('config', 'core.hooksPath', '~/hooks');
+    const mine = join(repository.home, 'hooks');
+    expect(await describeAt(repository, repository.path)).toMatchObject({ value: { hooksFolder: mine } });
+  });
+
+  test('does not run a git that lies in the repository, nor one that PATH names first, and heeds no GIT_DIR', async () => {
+    const repository = await makeRepository({ files: { 'bin/git': '#!/bin/sh\ntouch "$HOME/ran"\n' } });
+    const bin = join(repository.path, 'bin');
+    await chmod(join(bin, 'git'), 0o755);
+    const other = await makeRepository();
+    const own = {
+      ...repository.own,
+      PATH: `${bin}:${repository.own['PATH'] ?? ''}`,
+      GIT_DIR: join(other.path, '.git'),
+    };
+    expect(await describeAt(repository, repository.path, own)).toMatchObject({ value: { root: repository.path } });
+    expect(await readdir(repository.home)).toEqual([]);
+  });
+
+  test('says what is wrong with the fix: no repository, a bare one, one that git refuses', async () => {
+    const repository = await makeRepository();
+    expect(await describeAt(repository, repository.home)).toMatchObject({
+      failure: { kind: 'environment', hint: expect.stringContaining('git init && git add') as unknown },
+    });
+    const bare = await makeRepository({ bare: true, files: null });
+    expect(await describeAt(bare, bare.path)).toMatchObject({
+      failure: {
+        message: expect.stringContaining('must be run in a work tree') as unknown,
+        hint: expect.stringContaining('git status') as unknown,
+      },
+    });
+    await writeFile(join(repository.path, '.git/HEAD'), 'odd');
+    expect(await describeAt(repository, repository.path)).toMatchObject({
+      failure: { hint: `run git status in ${repository.path}: git says what it needs` },
+    });
+  });
 });

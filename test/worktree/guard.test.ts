@@ -1,8 +1,15 @@
 import { execFileSync } from 'node:child_process';
-import { mkdir, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { inspectTree, isGitName, leavesTree, refusedRepositories, surveyFolder } from '../../src/worktree/guard.js';
+import {
+  inspectTree,
+  isGitName,
+  leavesTree,
+  refusedRepositories,
+  removeTraps,
+  surveyFolder,
+} from '../../src/worktree/guard.js';
 import type { Oid } from '../../src/issue.js';
 import { startRun, type FolderRig } from '../rig/folders.js';
 import { makeRepository } from '../rig/repository.js';
@@ -82,8 +89,75 @@ describe('the survey of a folder', () => {
     const { path } = await temporaryFolder();
     await mkdir(join(path, 'd'));
     for (const name of ['.gitignore', 'd/.gitattributes', 'd/pipe']) execFileSync('mkfifo', [join(path, name)]);
-    expect((await surveyFolder(path, new Set())).traps).toEqual(['.gitignore', 'd/.gitattributes']);
+    expect(await surveyFolder(path, new Set())).toMatchObject({
+      traps: ['.gitignore', 'd/.gitattributes'],
+      special: ['.gitignore', 'd/.gitattributes', 'd/pipe'],
+    });
   });
+});
+
+describe('what a tree does not have', () => {
+  const start = { 'a.txt': 'a', 'd/b.txt': 'b', 'd/e/c.txt': 'c' };
+
+  async function desk(): Promise<{ folder: string; hasUntracked: (kept?: string, skip?: string) => Promise<boolean> }> {
+    const repository = await makeRepository({ files: start });
+    const { git } = await startRun(repository);
+    const { tree } = await git.readCommit(await repository.head());
+    const folder = join(repository.folder, 'x');
+    await mkdir(folder);
+    await git.checkOut(folder, join(repository.folder, 'x.index'), tree);
+    const hasUntracked = async (kept = 'node_modules', skip = ''): Promise<boolean> => {
+      const tracked = { git, tree, isKept: (name: string) => name === kept };
+      return (await surveyFolder(folder, new Set([skip]), tracked)).hasUntracked;
+    };
+    return { folder, hasUntracked };
+  }
+
+  test('is nothing in a folder that shows it, whatever its files hold, but for the top .git and what is kept', async () => {
+    const { folder, hasUntracked } = await desk();
+    expect(await hasUntracked()).toBe(false);
+    await writeFile(join(folder, 'a.txt'), 'edited');
+    await mkdir(join(folder, '.git'));
+    await mkdir(join(folder, 'd/node_modules/x'), { recursive: true });
+    expect(await hasUntracked()).toBe(false);
+    expect(await hasUntracked('other')).toBe(true);
+  });
+
+  test.each(['new', 'd/new', 'd/e/new/', 'd/.git', 'd/.GIT/', 'd/e/c.txt/'])('is found at %s', async (path) => {
+    const { folder, hasUntracked } = await desk();
+    await rm(join(folder, path.replace(/\/$/, '')), { force: true });
+    if (path.endsWith('/')) await mkdir(join(folder, path));
+    else await writeFile(join(folder, path), '');
+    expect(await hasUntracked()).toBe(true);
+  });
+
+  test('counts also where set-up made it: it is kept only when it is named', async () => {
+    const { folder, hasUntracked } = await desk();
+    await mkdir(join(folder, 'made'));
+    expect(await hasUntracked('node_modules', 'made')).toBe(true);
+    expect(await hasUntracked('made', 'made')).toBe(false);
+  });
+
+  test('is unknown without a tree to compare with', async () => {
+    const { folder } = await desk();
+    expect((await surveyFolder(folder, new Set())).hasUntracked).toBe(true);
+  });
+});
+
+test('traps are removed from where git looks for attributes, and what a link leads to stays', async () => {
+  const repository = await makeRepository({ files: { 'a.txt': 'a', 'd/b.txt': 'b', 'e/c.txt': 'c' } });
+  const { git } = await startRun(repository);
+  const { tree } = await git.readCommit(await repository.head());
+  const [folder, outside] = [join(repository.folder, 'x'), join(repository.folder, 'outside')];
+  for (const path of [join(folder, 'd'), outside]) await mkdir(path, { recursive: true });
+  await symlink(outside, join(folder, 'e'));
+  await symlink('nowhere', join(folder, '.gitmodules'));
+  await writeFile(join(folder, '.gitattributes'), '* text\n');
+  const pipes = [join(folder, 'd/.gitattributes'), join(folder, 'd/pipe'), join(outside, '.gitattributes')];
+  for (const pipe of pipes) execFileSync('mkfifo', [pipe]);
+  await removeTraps(git, folder, tree);
+  expect((await readdir(folder, { recursive: true })).sort()).toEqual(['.gitattributes', 'd', 'd/pipe']);
+  expect(await readdir(outside)).toEqual(['.gitattributes']);
 });
 
 describe('repositories below ignored folders', () => {

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -419,6 +420,24 @@ describe('taking back', () => {
     expect(existsSync(join(aside, 'HEAD'))).toBe(true);
   });
 
+  test('a pipe that git would wait for is refused, and is gone before the next attempt', async () => {
+    const repository = await makeProject();
+    const rig = await startRun(repository);
+    const head = await repository.head();
+    const worktree = await prepared(rig, first, head);
+    await rm(join(worktree.folder, '.gitignore'));
+    for (const name of ['.gitignore', 'src/.gitattributes']) execFileSync('mkfifo', [join(worktree.folder, name)]);
+    await write(worktree, 'new.txt', 'kept\n');
+    const taken = await rig.worktrees.takeBack(worktree);
+    expect(taken.tree).toBeNull();
+    expect(taken.refused.map(({ file }) => file)).toEqual(['.gitignore', 'src/.gitattributes']);
+    expect(taken.refused[0]?.message).toBe('not a regular file, though git reads it: .gitignore; remove it');
+
+    await prepared(rig, first, head);
+    expect(await agentGit(worktree.folder, 'status', '--porcelain')).toBe('');
+    expect(await repository.git('show', 'refs/giro/salvage/auth/01-login/1:new.txt')).toBe('kept');
+  });
+
   test('a repository below an ignored folder is nobody’s business', async () => {
     const repository = await makeProject();
     const rig = await startRun(repository);
@@ -503,6 +522,34 @@ describe('using a folder again', () => {
     expect([...(await salvaged(rig))]).toEqual([]);
   });
 
+  test('finds no pipe of the last Issue in it', async () => {
+    const repository = await makeProject();
+    const rig = await startRun(repository);
+    const head = await repository.head();
+    const worktree = await prepared(rig, first, head);
+    for (const name of ['pipe', 'src/pipe']) execFileSync('mkfifo', [join(worktree.folder, name)]);
+    await rig.worktrees.takeBack(worktree);
+    rig.worktrees.release(worktree);
+    expect((await prepared(rig, second, head)).folder).toBe(worktree.folder);
+    expect((await readdir(worktree.folder, { recursive: true })).filter((name) => name.includes('pipe'))).toEqual([]);
+  });
+
+  test('loses nothing where a link leads now instead of to a pipe', async () => {
+    const repository = await makeProject();
+    const rig = await startRun(repository);
+    const head = await repository.head();
+    const worktree = await prepared(rig, first, head);
+    execFileSync('mkfifo', [join(worktree.folder, 'src/pipe')]);
+    await rig.worktrees.takeBack(worktree);
+    rig.worktrees.release(worktree);
+    const elsewhere = join(repository.folder, 'elsewhere');
+    await rename(join(worktree.folder, 'src'), elsewhere);
+    await symlink(elsewhere, join(worktree.folder, 'src'));
+    await prepared(rig, second, head);
+    expect((await readdir(elsewhere)).sort()).toEqual(['b.txt', 'c.txt', 'pipe']);
+    expect((await readdir(join(worktree.folder, 'src'))).sort()).toEqual(['b.txt', 'c.txt']);
+  });
+
   test('what a person wrote into a released folder is saved first', async () => {
     const repository = await makeProject();
     const rig = await startRun(repository);
@@ -515,6 +562,40 @@ describe('using a folder again', () => {
     await prepared(rig, second, head);
     expect(await repository.git('show', 'refs/giro/salvage/auth/01-login/1:src/b.txt')).toBe('by hand');
     expect(rig.notices).toEqual([expect.stringContaining('refs/giro/salvage/auth/01-login/1')]);
+  });
+
+  test('after an attempt that was taken back costs two processes more, and saves nothing', async () => {
+    const repository = await makeProject();
+    const rig = await startRun(repository);
+    const head = await repository.head();
+    const worktree = await prepared(rig, first, head);
+    await write(worktree, 'a.txt', 'A\n');
+    await rig.worktrees.takeBack(worktree);
+    const before = rig.git.processes();
+    await prepared(rig, first, head);
+    expect(rig.git.processes() - before).toBe(2);
+    expect(await read(worktree, 'a.txt')).toBe('a\n');
+    await write(worktree, 'a.txt', 'never taken\n');
+    await prepared(rig, first, head);
+    expect(await repository.git('show', 'refs/giro/salvage/auth/01-login/1:a.txt')).toBe('never taken');
+  });
+
+  test('for another Issue than the one it is asked for waits until it comes back, when many are judged', async () => {
+    const repository = await makeProject();
+    const rig = await startRun(repository);
+    const head = await repository.head();
+    const issues = ['1-a', '2-b', '3-c', '4-d'].map(issueId);
+    const [one, ...others] = await Promise.all(issues.map((issue) => prepared(rig, issue, head)));
+    if (one === undefined) throw new Error('none');
+    for (const worktree of [one, ...others]) await rig.worktrees.takeBack(worktree);
+    const next = prepared(rig, issueId('5-e'), head);
+    const after = prepared(rig, issueId('6-f'), head);
+    rig.worktrees.release(one);
+    expect((await next).folder).toBe(one.folder);
+    others.forEach((worktree) => {
+      rig.worktrees.release(worktree);
+    });
+    expect(others.map(({ folder }) => folder)).toContain((await after).folder);
   });
 
   test('closing removes what was released and nothing else', async () => {
@@ -662,6 +743,16 @@ describe('a later run', () => {
     expect(await later.worktrees.find(first)).toMatchObject({ commit: head });
     await prepared(later, first, head);
     expect([...(await salvaged(later))]).toEqual([]);
+  });
+
+  test('deletes what a killed one had put away, and only that', async () => {
+    const repository = await makeProject();
+    const rig = await startRun(repository);
+    await mkdir(join(rig.root, '.trash-0123456789abcdef/deep'), { recursive: true });
+    await mkdir(join(rig.root, '.trash-of-mine'));
+    await prepared(rig, first, await repository.head());
+    await rig.worktrees.close();
+    expect((await readdir(rig.root)).sort()).toEqual(['.trash-of-mine', 'store', 'w1']);
   });
 
   test('a worktree of another Spec, or of the person, is not touched', async () => {

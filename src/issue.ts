@@ -1,4 +1,5 @@
 /** The unit of work inside a Spec, as values. Parsing is in `config/`, writing in `store/`. */
+import { createHash } from 'node:crypto';
 
 declare const specSlug: unique symbol;
 declare const issueId: unique symbol;
@@ -84,8 +85,37 @@ export interface Finding {
   readonly message: string;
   /** The gate it comes from; absent for the engine's own findings. */
   readonly gate?: string;
+  /** The rule of the gate or guard that it breaks, such as `shrink`. */
+  readonly rule?: string;
+  /** Identity of the test that failed, as its runner names it. */
+  readonly test?: string;
   readonly file?: string;
   readonly line?: number;
   /** A bounded tail of the output that shows it. */
   readonly detail?: string;
+}
+
+/** Name of a finding, the same for the same finding in a later attempt: eight hexadecimal digits. */
+export function findingId(finding: Finding): string {
+  const { gate = '', rule = '', file = '', test = '', message } = finding;
+  const parts = [gate, rule, file, test, withoutPlaces(message)];
+  return createHash('sha256').update(parts.join('\0')).digest('hex').slice(0, 8);
+}
+
+/** What of a message is the reason itself: not when, not on which line, not in which temporary folder. */
+function withoutPlaces(message: string): string {
+  const absoluteFolders = /(^|[\s"'`(=[<:,])(?:\/[\w.@+-]+)+\//g;
+  return withoutTimes(message.replace(absoluteFolders, '$1/'))
+    .replace(/\bline \d+/gi, 'line <line>')
+    .replace(/\s+/g, ' ')
+    .trim();
+}
+
+/** Replaces times, durations, line numbers and long hexadecimal names, which differ between two runs of the same thing. */
+export function withoutTimes(text: string): string {
+  return text
+    .replace(/\b\d{4}-\d\d-\d\d(?:[T ][\d:.]+Z?)?|\b\d{1,2}:\d\d:\d\d(?:\.\d+)?/g, '<time>')
+    .replace(/\b(?:\d+(?:\.\d+)?\s?(?:ns|µs|us|ms|s|secs?|seconds?|m|mins?|minutes?|h|hours?))+\b/g, '<time>')
+    .replace(/:\d+(?::\d+)?\b/g, ':<line>')
+    .replace(/\b(?:0x[0-9a-f]+|[0-9a-f]{12,})\b/gi, '<id>');
 }

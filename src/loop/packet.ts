@@ -1,6 +1,7 @@
 /** The packet of an escalation: what a person needs to answer in a minute. Pure. */
 import type { EscalationCause } from '../event.js';
 import type { Finding, IssueId, SpecSlug } from '../issue.js';
+import { findingId } from '../issue.js';
 
 /** Everything a packet is made from. */
 export interface PacketParts {
@@ -30,7 +31,9 @@ export function issuePacket(parts: PacketParts): Packet {
     lines: [
       `asked for: ${parts.title}`,
       `tried: ${String(parts.attempts)} ${parts.attempts === 1 ? 'attempt' : 'attempts'}; ${parts.why}`,
-      ...parts.findings.slice(0, 10).map((finding) => `evidence: ${place(finding)}${finding.message}`),
+      ...parts.findings
+        .slice(0, 10)
+        .map((finding) => `evidence [${findingId(finding)}]: ${place(finding)}${finding.message}`),
       `question: ${question}`,
       `option: edit docs/specs/${parts.spec}/issues/${parts.issue}.md and run again; the text goes to the next attempt`,
       `option: commit a fix on the branch ${parts.branch}, or change the files in its worktree, and run again; it is judged without an agent`,

@@ -7,7 +7,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { Finding, Oid } from '../issue.js';
-import { shortOid } from '../issue.js';
+import { shortOid, withoutTimes } from '../issue.js';
 import type { EscalationCause } from '../event.js';
 import { printable } from '../platform/text.js';
 
@@ -343,12 +343,7 @@ function fingerprint(text: string): string {
 }
 
 function withoutNoise(line: string): string {
-  return line
-    .replace(/(?:\/[\w.@+-]+)+\//g, '/')
-    .replace(/\b\d{4}-\d\d-\d\d(?:[T ][\d:.]+Z?)?|\b\d{1,2}:\d\d:\d\d(?:\.\d+)?/g, '<time>')
-    .replace(/\b(?:\d+(?:\.\d+)?\s?(?:ns|µs|us|ms|s|secs?|seconds?|m|mins?|minutes?|h|hours?))+\b/g, '<time>')
-    .replace(/:\d+(?::\d+)?\b/g, ':<line>')
-    .replace(/\b(?:0x[0-9a-f]+|[0-9a-f]{12,})\b/gi, '<id>');
+  return withoutTimes(line.replace(/(?:\/[\w.@+-]+)+\//g, '/'));
 }
 
 function append(history: string, lines: readonly string[]): string {

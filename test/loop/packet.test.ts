@@ -25,7 +25,7 @@ test('a packet says what was tried, the evidence, the question, and each way to 
     [
       "asked for: Log in",
       "tried: 2 attempts; no attempt is left",
-      "evidence: a.ts:3: expected 401",
+      "evidence [6fe8fe91]: a.ts:3: expected 401",
       "question: expected 401. What should the next attempt do differently?",
       "option: edit docs/specs/s1/issues/01-a.md and run again; the text goes to the next attempt",
       "option: commit a fix on the branch giro-issue/s1/01-a, or change the files in its worktree, and run again; it is judged without an agent",

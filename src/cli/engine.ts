@@ -15,6 +15,7 @@ import { integrationRef } from '../store/refs.js';
 import { codeTree, specsTree } from '../store/tree.js';
 import type { OpenedGit } from '../worktree/git-types.js';
 import { Lane } from '../worktree/lane.js';
+import { estimatesOf } from './estimates.js';
 import { finishSpec, land, publish, type LandingPorts } from './landing.js';
 import {
   checkedOutIn,
@@ -180,7 +181,7 @@ async function runIssues(running: Running): Promise<void> {
       resuming: journals.has(issue.id),
     })),
     concurrency,
-    estimate: () => 1,
+    estimate: estimatesOf(new Map(opened.issues.map(({ id, history }) => [id, journals.get(id)?.history ?? history]))),
     clock,
     signal,
     execute: async (id, slots) => {

@@ -29,6 +29,15 @@ export function formatDuration(durationMs: number): string {
   return `${Math.floor(hours / 24)}d${twoDigits(hours % 24)}h`;
 }
 
+/** Reads back what `formatDuration` shows, as exactly as that says it; `undefined`: it is something else. */
+export function readDuration(shown: string): number | undefined {
+  if (!/^(?:\d+(?:\.\d)? m?s|\d+m\d\ds|\d+h\d\dm|\d+d\d\dh)$/.test(shown)) return undefined;
+  return [...shown.matchAll(/(\d+(?:\.\d)?) ?(ms|[smhd])/g)].reduce(
+    (totalMs, [, count, unit]) => totalMs + Math.round(Number(count) * (unitMs[unit ?? ''] ?? 0)),
+    0,
+  );
+}
+
 /** Shows a limit as a person set it: `30m`, not `30m00s`. */
 export function formatLimit(limitMs: number): string {
   const unit = limitUnits.find(([, size]) => limitMs >= size && limitMs % size === 0);

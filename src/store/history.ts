@@ -9,6 +9,7 @@ import { createHash } from 'node:crypto';
 import type { Finding, Oid } from '../issue.js';
 import { shortOid, withoutTimes } from '../issue.js';
 import type { EscalationCause } from '../event.js';
+import { readDuration } from '../platform/duration.js';
 import { printable } from '../platform/text.js';
 
 /** How an attempt was judged. */
@@ -91,6 +92,15 @@ export function couldNotBeJudged(entries: readonly HistoryEntry[]): boolean {
 export function wasTakenBack(entries: readonly HistoryEntry[]): boolean {
   const newest = entries.findLast((entry) => entry.kind === 'attempt');
   return newest !== undefined && / · \d+ files? \+/.test(baseLine(newest.text));
+}
+
+/** Gives how long the agents of the attempts that count worked, oldest first: one that broke or was stopped tells nothing. */
+export function agentDurations(entries: readonly HistoryEntry[]): readonly number[] {
+  return entries.flatMap((entry) => {
+    if (entry.kind !== 'attempt' || (entry.verdict !== 'pass' && entry.verdict !== 'fail')) return [];
+    const shown = / · \d+ files? \+\d+ -\d+ · ([^·]+)(?: · |$)/.exec(baseLine(entry.text))?.[1];
+    return (shown === undefined ? undefined : readDuration(shown)) ?? [];
+  });
 }
 
 /** Gives what the engine found on the work of an attempt that is not judged yet. */

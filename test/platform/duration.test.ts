@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { formatDuration, parseDuration } from '../../src/platform/duration.js';
+import { formatDuration, parseDuration, readDuration } from '../../src/platform/duration.js';
 
 test.each([
   ['500ms', 500],
@@ -65,3 +65,22 @@ test('every sum of units is read back', () => {
     }),
   );
 });
+
+test('what is shown is read back as exactly as it says, and shows the same again', () => {
+  fc.assert(
+    fc.property(fc.nat(10 * 86_400_000), (ms) => {
+      const read = readDuration(formatDuration(ms));
+      if (read === undefined) throw new Error('not read');
+      expect(formatDuration(read)).toBe(formatDuration(ms));
+      // What is cut off is less than one of the smallest unit shown.
+      expect(Math.abs(read - ms)).toBeLessThanOrEqual(Math.max(50, ms / 24));
+    }),
+  );
+});
+
+test.each(['', 'by hand', 'interrupted', '4m', '4m 12s', '12.4s', '12.45 s', '-5 ms', '5 ms\n', '1h02m03s'])(
+  '%j is nothing that is shown',
+  (text) => {
+    expect(readDuration(text)).toBeUndefined();
+  },
+);

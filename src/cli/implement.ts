@@ -3,19 +3,18 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, realpath } from 'node:fs/promises';
 import { availableParallelism, homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Emit, Event, EventBody } from '../event.js';
+import type { EventBody } from '../event.js';
 import { failed, ok, type Failure, type Result } from '../failure.js';
 import type { IssueId, SpecSlug } from '../issue.js';
 import { shortOid } from '../issue.js';
 import { systemClock } from '../platform/clock.js';
-import { makeFolder, openAppend, removeTree, type LineWriter } from '../platform/files.js';
+import { makeFolder, openAppend, removeTree } from '../platform/files.js';
 import { formatLimit } from '../platform/duration.js';
 import { printable } from '../platform/text.js';
 import type { Policy } from '../policy.js';
 import type { Level } from '../report/lines.js';
 import { ndjsonOf } from '../report/ndjson.js';
 import { buildGraph } from '../scheduler/graph.js';
-import { emptyState, reduce, type RunState } from '../state.js';
 import { readBranches } from '../store/facts.js';
 import { takeLock, type RunLock } from '../store/lock.js';
 import { integrationRef } from '../store/refs.js';
@@ -27,6 +26,7 @@ import { proofHolds } from './landing.js';
 import { checkedOutFailure, checkedOutIn } from './opening.js';
 import { exitCodes, type ExitCode } from './exit.js';
 import { renderFailure } from './failure-text.js';
+import { Feed } from './feed.js';
 import { prepare, type Prepared } from './prepare.js';
 import { chooseShow, openShow, write, type Show, type Terminal } from './show.js';
 import { listenForStop, type StopSignal, type Stopping } from './stopping.js';
@@ -339,11 +339,17 @@ async function engineRun(opened: Opened, options: ImplementOptions, running: Run
       giro: giroVersion,
       jitter: Math.random,
     });
-    if (!result.ok) {
-      await running.view.close();
-      return refuse(result.failure);
-    }
-    return await finish(opened, result.value, running);
+    if (result.ok) return await finish(opened, result.value, running);
+    await sayFailed(opened, running, renderFailure(result.failure));
+    await running.view.close();
+    return refuse(result.failure);
+  } catch (error) {
+    await sayFailed(
+      opened,
+      running,
+      `giro: this is a bug of giro: ${printable(String(error))}\n  run the same command again`,
+    );
+    throw error;
   } finally {
     await removeTree(temporary);
   }
@@ -370,6 +376,25 @@ async function finish(opened: Opened, ended: EngineEnd, running: Running): Promi
   return by === null ? { exit: ending.exit } : { signal: by };
 }
 
+/** Whoever reads the events must see that the run is over: what began ends with `run.finished`, errors too. */
+async function sayFailed({ git, prepared }: Opened, { feed }: Running, message: string): Promise<void> {
+  const { state } = feed;
+  if (state.run === null || state.result !== null) return;
+  const known = [...state.issues.values()].map(({ progress }) => progress.kind === 'done');
+  const issues = known.length > 0 ? known : prepared.parsed.spec.issues.map((issue) => issue.state === 'done');
+  feed.emit({
+    type: 'run.finished',
+    spec: prepared.spec,
+    exit: exitCodes.error,
+    reason: 'error',
+    tip: await git.readRef(integrationRef(prepared.spec)).catch(() => state.tip),
+    done: issues.filter(Boolean).length,
+    total: issues.length,
+    gitProcesses: git.processes(),
+    lines: message.split('\n'),
+  });
+}
+
 function finishedEvent(
   git: OpenedGit,
   spec: SpecSlug,
@@ -389,34 +414,6 @@ function finishedEvent(
     gitProcesses: git.processes(),
     lines: ending.lines,
   };
-}
-
-/** Numbers and times the events of a run, folds them, and hands them on. */
-class Feed {
-  show: Show | null = null;
-  readonly #run: string;
-  readonly #log: LineWriter;
-  #state: RunState = emptyState;
-
-  constructor(run: string, log: LineWriter) {
-    this.#run = run;
-    this.#log = log;
-  }
-
-  get state(): RunState {
-    return this.#state;
-  }
-
-  readonly emit: Emit = (body) => {
-    const event: Event = { v: 1, at: systemClock.iso(), run: this.#run, ...body };
-    this.#state = reduce(this.#state, event);
-    this.#log.line(ndjsonOf(event));
-    this.show?.event(event, this.#state);
-  };
-
-  close(): Promise<void> {
-    return this.#log.close();
-  }
 }
 
 function concurrencyOf(options: ImplementOptions, policy: Policy): number {

@@ -38,7 +38,9 @@ const verboseTypes: ReadonlySet<Event['type']> = new Set([
 export function lineOf(event: Event, state: RunState, level: Level = 'normal'): string | null {
   if (level === 'quiet' && !quietTypes.has(event.type)) return null;
   if (level === 'normal' && verboseTypes.has(event.type)) return null;
-  if (event.type === 'run.finished' && event.lines.length > 0) return event.lines.map(printable).join('\n');
+  // What went wrong stands on stderr, where errors are looked for.
+  const closing = event.type === 'run.finished' && event.reason !== 'error' ? event.lines : [];
+  if (closing.length > 0) return closing.map(printable).join('\n');
   const { text, below = [] } = said(event);
   const prefix = `${event.at.slice(11, 19)}  ${(issueOf(event) ?? state.spec ?? '').padEnd(prefixWidth(state))}  `;
   return [prefix + text, ...below.map((line) => `${' '.repeat(prefix.length)}${line}`)].map(oneLine).join('\n');

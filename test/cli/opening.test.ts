@@ -1,4 +1,4 @@
-import { rm, writeFile } from 'node:fs/promises';
+import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { eventsOf, makeProject, unchangedBy, type GiroRun, type Project } from '../rig/giro.js';
@@ -115,6 +115,42 @@ test('what a broken set-up left in a worktree is nobody’s work', async () => {
   expect(attemptsIn(run)).toBe(1);
   expect(await project.show('giro/s1', '01-a.txt')).toBe('by 01-a');
   expect(await project.show('giro/s1', 'README.md')).toBe('# Test');
+});
+
+describe('what began ends with run.finished', () => {
+  test('when the Spec cannot be taken up', async () => {
+    const { project } = await asking();
+    await project.git('worktree', 'add', '-q', join(project.folder, 'mine'), 'giro-issue/s1/01-a');
+    const run = await project.implement();
+    expect(run.code).toBe(1);
+    expect(eventsOf(run, 'run.started')).toHaveLength(1);
+    expect(run.events.at(-1)).toMatchObject({
+      type: 'run.finished',
+      spec: 's1',
+      exit: 1,
+      reason: 'error',
+      tip: (await project.git('rev-parse', 'giro/s1')).trim(),
+      done: 0,
+      total: 1,
+      lines: [expect.stringContaining('is checked out in'), expect.stringContaining('switch --detach')],
+    });
+    const plain = await project.giro(['implement', 's1']);
+    expect(plain.stdout).toMatch(/finished: error, 0 of 1 done\n$/);
+    expect(plain.stdout).not.toContain('is checked out in');
+    expect(plain.stderr).toContain('is checked out in');
+  });
+
+  test('when git is taken away under it, which is no answer that giro knows', async () => {
+    const { project, agent } = await played({ '01-a': {} });
+    const started = project.start(['implement', 's1', '--json']);
+    const call = await agent.nextInvocation('agent');
+    await rename(join(project.path, '.git'), join(project.path, '.git-away'));
+    await finish(call);
+    const run = await started.ended;
+    expect(run.code).toBe(1);
+    expect(run.stderr).toContain('this is a bug of giro');
+    expect(run.events.at(-1)).toMatchObject({ type: 'run.finished', exit: 1, reason: 'error' });
+  });
 });
 
 test('a Spec that is done goes on with an Issue that is new', async () => {

@@ -181,6 +181,10 @@ describe('a line for a person', () => {
     };
     expect(line(finished, 'quiet')).toBe(lines.join('\n'));
     expect(line({ ...finished, lines: ['asks: \u001b[2Jwhy?'] })).toBe('asks: \\u{1b}[2Jwhy?');
+    // The error itself is on stderr.
+    expect(line({ ...finished, exit: 1, reason: 'error' })).toBe(
+      '22:14:05  auth           finished: error, 2 of 2 done',
+    );
     expect(line({ ...finished, lines: [] })).toBe('22:14:05  auth           finished: proof, 2 of 2 done');
   });
 

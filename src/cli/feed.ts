@@ -1,0 +1,37 @@
+/** The events of one run, on their way to its log and to whoever looks at it. */
+import type { Emit, Event } from '../event.js';
+import { systemClock } from '../platform/clock.js';
+import type { LineWriter } from '../platform/files.js';
+import { ndjsonOf } from '../report/ndjson.js';
+import { emptyState, reduce, type RunState } from '../state.js';
+import type { Show } from './show.js';
+
+/** Names and times the events of a run, folds them, and hands them on. */
+export class Feed {
+  /** Who looks at it. */
+  show: Show | null = null;
+  readonly #run: string;
+  readonly #log: LineWriter;
+  #state: RunState = emptyState;
+
+  constructor(run: string, log: LineWriter) {
+    this.#run = run;
+    this.#log = log;
+  }
+
+  /** What the events so far come to. */
+  get state(): RunState {
+    return this.#state;
+  }
+
+  readonly emit: Emit = (body) => {
+    const event: Event = { v: 1, at: systemClock.iso(), run: this.#run, ...body };
+    this.#state = reduce(this.#state, event);
+    this.#log.line(ndjsonOf(event));
+    this.show?.event(event, this.#state);
+  };
+
+  close(): Promise<void> {
+    return this.#log.close();
+  }
+}

@@ -21,18 +21,53 @@ export type DriverDefinition =
 /** Where a gate is due. */
 export type GateScope = 'issue' | 'integration' | 'spec';
 
-/** One gate of `[verify]`. */
-export interface GateDefinition {
+/** What every gate of `[verify]` has. */
+interface GateCommon {
   readonly name: string;
-  readonly kind: 'command';
-  /** Shell command line, run with `pipefail`. */
-  readonly run: string;
   /** Empty: runs only when an Issue names it. */
   readonly on: readonly GateScope[];
   readonly timeoutMs: number;
   /** Names of further variables passed on from giro's own environment. */
   readonly env: readonly string[];
+  /** True: runs only when every gate before it has passed; else it is `not run`, which is no pass. */
+  readonly afterGreen: boolean;
 }
+
+/** A gate that is a command: exit 0 is a pass. */
+export interface CommandGate extends GateCommon {
+  readonly kind: 'command';
+  /** Shell command line, run with `pipefail`. */
+  readonly run: string;
+}
+
+/** A gate that is a rubric, applied by a judge. */
+export interface PromptGate extends GateCommon {
+  readonly kind: 'prompt';
+  readonly rubric: {
+    readonly text: string;
+    /** Path of its file, relative to the repository root; `null`: it stands in giro.toml. */
+    readonly source: string | null;
+  };
+}
+
+/** A gate that is a procedure, carried out by a judge. */
+export interface SkillGate extends GateCommon {
+  readonly kind: 'skill';
+  readonly skill: {
+    /** Path of its SKILL.md, relative to the repository root. */
+    readonly path: string;
+    readonly name: string;
+    readonly description: string;
+    /** The whole file. */
+    readonly text: string;
+  };
+}
+
+/** A gate that a judge decides. */
+export type JudgedGate = PromptGate | SkillGate;
+
+/** One gate of `[verify]`. */
+export type GateDefinition = CommandGate | JudgedGate;
 
 /** How often and how long the loops may try. */
 export interface Budget {
@@ -68,7 +103,8 @@ export interface WorktreePolicy {
 /** The whole of giro.toml. */
 export interface Policy {
   readonly drivers: { readonly default: string; readonly byName: ReadonlyMap<string, DriverDefinition> };
-  readonly roles: { readonly worker: string };
+  /** Names of drivers. */
+  readonly roles: { readonly worker: string; readonly judge: string; readonly planner: string };
   readonly budget: Budget;
   readonly limits: {
     /** Agents at once, when `--concurrency` does not say. */

@@ -155,6 +155,7 @@ function specPorts(running: Running): Parameters<typeof runSpec>[0] {
     signal,
     emit,
     tip: () => landing.lane.tip,
+    base: landing.facts.base,
     tipCode: async () => codeTree(git, (await git.readCommit(landing.lane.tip)).tree),
     states: () => running.states,
     runIssues: () => runIssues(running),

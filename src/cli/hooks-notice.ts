@@ -16,7 +16,7 @@ export async function hooksNotice(request: {
   const checks = detectHooks(project);
   const names = [...new Set([...project.hooks.map((hook) => hook.path), ...checks.map((check) => check.from)])];
   if (names.length === 0) return null;
-  const commands = new Set(request.policy.gates.map((gate) => gate.run));
+  const commands = new Set(request.policy.gates.flatMap((gate) => (gate.kind === 'command' ? [gate.run] : [])));
   if (checks.length > 0 && checks.every((check) => commands.has(check.command))) return null;
   const proposed = checks.map((check) => `${check.name} = ${JSON.stringify(check.command)}`).join(', ');
   const fix = proposed === '' ? 'make what they check a gate in [verify]' : `as gates in [verify]: ${proposed}`;

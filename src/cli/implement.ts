@@ -5,6 +5,7 @@ import { availableParallelism, homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { EventBody } from '../event.js';
 import { failed, ok, type Failure, type Result } from '../failure.js';
+import { describeGate, gateFacts } from '../gates/definition.js';
 import type { IssueId, SpecSlug } from '../issue.js';
 import { shortOid } from '../issue.js';
 import { systemClock } from '../platform/clock.js';
@@ -163,7 +164,7 @@ function dryRun(opened: Opened, options: ImplementOptions, terminal: Terminal): 
       wave: graph.wave(issue.id),
       dependsOn: issue.dependsOn,
     }));
-    const gates = policy.gates.map(({ name, run, on, timeoutMs }) => ({ name, run, on, timeoutMs }));
+    const gates = policy.gates.map(gateFacts);
     write(
       terminal,
       `${JSON.stringify({ spec: spec.slug, base: opened.git.user.head, tip, issues, gates, budget: policy.budget, driver: policy.roles.worker })}\n`,
@@ -184,7 +185,7 @@ function dryRun(opened: Opened, options: ImplementOptions, terminal: Terminal): 
     }),
     ...policy.gates.map(
       (gate) =>
-        `gate      ${gate.name}: ${gate.run}  (on ${gate.on.length === 0 ? 'request' : gate.on.join(', ')}; limit ${formatLimit(gate.timeoutMs)})`,
+        `gate      ${gate.name}: ${describeGate(gate)}  (on ${gate.on.length === 0 ? 'request' : gate.on.join(', ')}; limit ${formatLimit(gate.timeoutMs)})`,
     ),
     `driver    ${policy.roles.worker}, ${String(concurrencyOf(options, policy))} at once`,
     `budget    ${String(policy.budget.attempts)} attempts an Issue, ${formatLimit(policy.budget.attemptTimeoutMs)} each`,

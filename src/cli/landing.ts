@@ -1,6 +1,7 @@
 /** What moves `giro/<spec>`: landings, packets, and the Spec's own end. Each is one commit, made in the lane. */
 import { createHash } from 'node:crypto';
 import type { Emit } from '../event.js';
+import { definitionHash } from '../gates/definition.js';
 import type { Verdict, Verifier } from '../gates/gate.js';
 import { dueGates } from '../gates/gate.js';
 import type { Oid } from '../issue.js';
@@ -39,13 +40,14 @@ export async function land(ports: LandingPorts, journal: Journal): Promise<LaneA
     onCandidate: (tip, tree) => {
       emit({ type: 'candidate.made', issue, tip, tree });
     },
-    verify: (code) =>
+    verify: (code, tip) =>
       verifier.verify({
         scope: 'integration',
         issue,
         gates: dueGates(policy.gates, 'integration', journal.issue.gates),
         codeTree: code,
         attempt: journal.attempt,
+        subject: journal.commit === null ? null : { commit: journal.commit, base: tip },
         signal,
       }),
     commit: (tip, code, verdict) => landedCommit(facts, { tip, code, journal, gates: gateNotes(verdict) }),
@@ -140,7 +142,7 @@ export async function proofHolds(git: Git, policy: Policy, tip: Oid): Promise<bo
 /** What a proof is bound to beside the tree: the definitions of the gates. */
 function gatesDigest(policy: Policy): string {
   const gates = [...specGates(policy), ...dueGates(policy.gates, 'integration', [])];
-  const definitions = gates.map(({ name, run, on }) => ({ name, run, on }));
+  const definitions = gates.map((gate) => [gate.name, definitionHash(gate), gate.on]);
   return createHash('sha256').update(JSON.stringify(definitions)).digest('hex').slice(0, 16);
 }
 

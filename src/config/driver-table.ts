@@ -192,10 +192,8 @@ function readScripted(
 }
 
 /** Reads `[roles]`; a role that is not given is played by the default driver. */
-export function readRoles(input: unknown, names: readonly string[]): Checked<{ readonly worker?: string }> {
-  const driver = word(names.length === 0 ? [''] : [names[0] ?? '', ...names.slice(1)]).optional();
+export function readRoles(input: unknown, names: readonly string[]): Checked<Partial<Policy['roles']>> {
+  const driver = word(names.length === 0 ? [''] : [names[0] ?? '', ...names.slice(1)]).exactOptional();
   const schema = z.strictObject({ worker: driver, judge: driver, planner: driver });
-  const { problems, value } = checkTable(schema, input ?? {}, ['roles']);
-  if (value === undefined) return { problems };
-  return { problems, value: value.worker === undefined ? {} : { worker: value.worker } };
+  return checkTable(schema, input ?? {}, ['roles']);
 }

@@ -80,13 +80,17 @@ function readTables(
     problems,
     value: {
       drivers: drivers.value,
-      roles: { worker: roles.value.worker ?? drivers.value.default },
+      roles: { ...rolesOf(drivers.value.default), ...roles.value },
       budget: budget.value,
       limits: { agents, gates: gateLimit, graceMs },
       gates: gates.value,
       worktree: worktree.value,
     },
   };
+}
+
+function rolesOf(driver: string): Policy['roles'] {
+  return { worker: driver, judge: driver, planner: driver };
 }
 
 function unknownTables(root: Readonly<Record<string, unknown>>): readonly Problem[] {

@@ -60,8 +60,8 @@ function readGate(name: string, input: unknown, defaultTimeoutMs: number): Check
         : problems;
     return { problems: short };
   }
-  const { run, on, timeout, env } = value;
-  return { problems, value: { name, kind: 'command', run, on: distinct(on), timeoutMs: timeout, env } };
+  const { run, on, timeout, env, 'after-green': afterGreen } = value;
+  return { problems, value: { name, kind: 'command', run, on: distinct(on), timeoutMs: timeout, env, afterGreen } };
 }
 
 function nameProblem(name: string, path: TomlPath): Problem | undefined {
@@ -98,6 +98,7 @@ function gateSchema(defaultTimeoutMs: number) {
     on: z.array(word(scopes), { error: `must be a list of ${scopes.join(', ')}` }).default([...scopes]),
     timeout: duration().default(defaultTimeoutMs),
     env: variableNames(),
+    'after-green': z.boolean({ error: 'must be true or false' }).default(false),
   });
 }
 

@@ -7,9 +7,10 @@ import { readTail, removeTree, sizeOf } from '../platform/files.js';
 import { runProcess } from '../platform/process.js';
 import { tailLines } from '../platform/text.js';
 import type { DriverDefinition } from '../policy.js';
-import type { Driver, DriverRequest, WorkerEnvelope, WorkerResult } from './driver.js';
-import { envelopeBytes, readEnvelopeFile, readOutput, type EnvelopeReading } from './envelope.js';
+import type { ActorResult, Driver, DriverRequest, EnvelopeContract } from './driver.js';
+import { envelopeBytes, firstKnown, readEnvelopeFile, readOutput, type EnvelopeReading } from './envelope.js';
 import { judgeEnding } from './result.js';
+import type { Spent } from './spent.js';
 
 /** What the driver needs beyond its request. */
 export interface CommandPorts {
@@ -35,10 +36,10 @@ export function createCommandDriver(
   const argv = [locateProgram(program, ports.repository), ...args] as const;
   return {
     name: definition.name,
-    async run(request) {
+    async run<T>(request: DriverRequest, contract: EnvelopeContract<T>) {
       await removeTree(request.envelopeFile);
       const output = await openOutput(request);
-      const standing = watchEnvelope(request, output, ports.clock);
+      const standing = watchEnvelope(request, contract, { output, clock: ports.clock });
       const { ended, durationMs } = await runProcess({
         argv,
         cwd: request.folder,
@@ -51,8 +52,10 @@ export function createCommandDriver(
         clock: ports.clock,
         watch: standing.check,
       });
-      const result = standing.settled(ended) ?? (await resultOf(request, output, ended));
-      return { result, ended, durationMs, tail: await transcriptTail(request.logFile) };
+      const said = await readAll(request, contract, output);
+      const result = standing.settled(ended) ?? judgeEnding(ended, said.reading, contract);
+      const { usage, model } = said;
+      return { result, ended, durationMs, tail: await transcriptTail(request.logFile), usage, model };
     },
   };
 }
@@ -67,10 +70,16 @@ function locateProgram(program: string, repository: string): string {
   return program.includes('/') && !isAbsolute(program) ? resolve(repository, program) : program;
 }
 
-async function resultOf(request: DriverRequest, output: Output, ended: Ended): Promise<WorkerResult> {
-  const file = await readEnvelopeFile(request.envelopeFile);
-  const envelope = file.kind === 'absent' ? readOutput(await output.end(envelopeBytes)).reading : file;
-  return judgeEnding(ended, envelope);
+/** The envelope of the file, where there is one, else of the output; what it cost from whichever says so. */
+async function readAll<T>(
+  request: DriverRequest,
+  contract: EnvelopeContract<T>,
+  output: Output,
+): Promise<Spent & { readonly reading: EnvelopeReading<T> }> {
+  const file = await readEnvelopeFile(request.envelopeFile, contract);
+  const printed = readOutput(await output.end(envelopeBytes), contract);
+  const reading = file.reading.kind === 'absent' ? printed.reading : file.reading;
+  return { reading, ...firstKnown(file, printed) };
 }
 
 /** What the agent has printed so far, seen from its end. */
@@ -98,31 +107,38 @@ function withoutEcho(output: string, prompt: string): string {
   return at === -1 ? output : output.slice(at + end.length);
 }
 
-interface EnvelopeWatch {
+interface EnvelopeWatch<T> {
   readonly check: () => Promise<string | null>;
   /** The result, when it was this watch that ended the agent. */
-  readonly settled: (ended: Ended) => WorkerResult | null;
+  readonly settled: (ended: Ended) => ActorResult<T> | null;
 }
 
 /**
  * Notices an agent that has ended its work but not its process: the same valid envelope has stood for the whole grace, in the file or as
  * the very last thing of the output.
  */
-function watchEnvelope({ envelopeFile, graceMs }: DriverRequest, output: Output, clock: Clock): EnvelopeWatch {
+function watchEnvelope<T>(
+  { envelopeFile, graceMs }: DriverRequest,
+  contract: EnvelopeContract<T>,
+  { output, clock }: { readonly output: Output; readonly clock: Clock },
+): EnvelopeWatch<T> {
   let seen: { readonly text: string; readonly since: number } | null = null;
-  let printed: { readonly size: number; readonly reading: EnvelopeReading } = { size: 0, reading: { kind: 'absent' } };
-  let settled: WorkerEnvelope | null = null;
+  let printed: { readonly size: number; readonly reading: EnvelopeReading<T> } = {
+    size: 0,
+    reading: { kind: 'absent' },
+  };
+  let settled: { readonly envelope: T } | null = null;
 
-  const lastPrinted = async (): Promise<EnvelopeReading> => {
+  const lastPrinted = async (): Promise<EnvelopeReading<T>> => {
     const size = await output.size();
     if (size === printed.size) return printed.reading;
-    const { reading, isLast } = readOutput(await output.end(watchedBytes));
+    const { reading, isLast } = readOutput(await output.end(watchedBytes), contract);
     printed = { size, reading: isLast ? reading : { kind: 'absent' } };
     return printed.reading;
   };
 
   const check = async (): Promise<string | null> => {
-    const file = await readEnvelopeFile(envelopeFile);
+    const file = (await readEnvelopeFile(envelopeFile, contract)).reading;
     const reading = file.kind === 'absent' ? await lastPrinted() : file;
     if (reading.kind !== 'valid') {
       seen = null;
@@ -132,12 +148,12 @@ function watchEnvelope({ envelopeFile, graceMs }: DriverRequest, output: Output,
     const now = clock.monotonic();
     if (seen?.text !== text) seen = { text, since: now };
     if (now - seen.since < graceMs) return null;
-    settled = reading.envelope;
+    settled = { envelope: reading.envelope };
     return 'it gave its envelope, but did not exit';
   };
 
   return {
     check,
-    settled: (ended) => (ended.kind === 'stalled' && settled !== null ? { kind: 'finished', envelope: settled } : null),
+    settled: (ended) => (ended.kind === 'stalled' && settled !== null ? { kind: 'finished', ...settled } : null),
   };
 }

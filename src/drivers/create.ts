@@ -4,7 +4,8 @@ import type { Clock } from '../platform/clock.js';
 import { childEnvironment } from '../platform/environment.js';
 import type { DriverDefinition } from '../policy.js';
 import { createCommandDriver } from './command.js';
-import type { Driver } from './driver.js';
+import { unknownUsage } from '../usage.js';
+import type { Driver, DriverRequest, EnvelopeContract } from './driver.js';
 import { createScriptedDriver } from './scripted.js';
 
 /** What drivers are made with. */
@@ -51,10 +52,10 @@ const systemTrouble: ReadonlyMap<string, string> = new Map([
 function withSystemTrouble(driver: Driver, clock: Clock): Driver {
   return {
     name: driver.name,
-    async run(request) {
+    async run<T>(request: DriverRequest, contract: EnvelopeContract<T>) {
       const startedAt = clock.monotonic();
       try {
-        return await driver.run(request);
+        return await driver.run(request, contract);
       } catch (cause) {
         const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
         const reason = systemTrouble.get(code);
@@ -65,6 +66,8 @@ function withSystemTrouble(driver: Driver, clock: Clock): Driver {
           ended: { kind: 'could-not-start', reason },
           durationMs,
           tail: '',
+          usage: unknownUsage,
+          model: null,
         };
       }
     },

@@ -1,24 +1,15 @@
-/** Reads what a worker says at its end. One parser for every driver; whatever it cannot read is never taken for "done". */
+/** Reads what an agent says at its end. One parser for every driver and role; what it cannot read is never taken for a yes. */
 import { z } from 'zod';
 import { failed, ok, type Result } from '../failure.js';
 import { kindOf, readTail } from '../platform/files.js';
 import { printable } from '../platform/text.js';
-import type { WorkerEnvelope } from './driver.js';
-import { lastObjectWith } from './json.js';
+import { unknownUsage, type Usage } from '../usage.js';
+import type { EnvelopeContract } from './driver.js';
+import { lastObjectWith, objectsFromTheEnd, type FoundObject } from './json.js';
+import { claudeUsage, envelopeUsage, type Spent } from './spent.js';
 
 /** How much of the end of a file or an output is looked at. */
 export const envelopeBytes = 1024 * 1024;
-
-/** More is not kept of a summary or a question: they go into a file that people read. The transcript has the whole text. */
-const longestText = 4000;
-
-const text = z.string().transform((value) => (value.length > longestText ? `${value.slice(0, longestText)}…` : value));
-
-const workerSchema = z.object({
-  status: z.enum(['done', 'blocked']),
-  summary: text.exactOptional(),
-  question: text.exactOptional(),
-});
 
 const unavailableSchema = z.object({
   status: z.literal('unavailable'),
@@ -47,48 +38,64 @@ type Report = z.infer<typeof reportSchema>;
 export type Unavailable = z.infer<typeof unavailableSchema>;
 
 /** What stands where an envelope was looked for. */
-export type EnvelopeReading =
+export type EnvelopeReading<T> =
   | { readonly kind: 'absent' }
-  | { readonly kind: 'valid'; readonly envelope: WorkerEnvelope }
-  /** Not an envelope of a worker, but trouble told in the agreed form; means something only with exit 75. */
+  | { readonly kind: 'valid'; readonly envelope: T }
+  /** Not an envelope, but trouble told in the agreed form; means something only with exit 75. */
   | { readonly kind: 'unavailable'; readonly unavailable: Unavailable }
   /** The agent's own closing line flags an error. */
   | { readonly kind: 'error'; readonly reason: string }
   | { readonly kind: 'invalid'; readonly reason: string };
 
+/** What was read, and what the call says it cost. */
+export interface Read<T> extends Spent {
+  readonly reading: EnvelopeReading<T>;
+}
+
 /** An envelope, and whether it is the very last thing that was printed. */
-export interface OutputReading {
-  readonly reading: EnvelopeReading;
+export interface OutputReading<T> extends Read<T> {
   readonly isLast: boolean;
 }
 
+const unknown: Spent = { usage: unknownUsage, model: null };
+
 /** Reads what an agent printed: its own closing line, where it has one, else the last envelope. */
-export function readOutput(output: string): OutputReading {
-  const report = readReport(output);
-  return report === null ? readEnvelope(output) : { reading: report, isLast: true };
+export function readOutput<T>(output: string, contract: EnvelopeContract<T>): OutputReading<T> {
+  const report = readReport(output, contract);
+  return report === null ? readEnvelope(output, contract) : { ...report, isLast: true };
 }
 
-/** Reads the last JSON object of an output that has a `status`. */
-function readEnvelope(output: string): OutputReading {
-  const found = lastObjectWith(output, 'status');
-  if (found === undefined) return { reading: { kind: 'absent' }, isLast: false };
-  const isLast = nothingAfter(output, found.end);
-  const reading = judgeObject(found.value, found.repeated);
-  // An output holds other things too: {"status":"ok"} of some server in the middle of it is not an attempt at an envelope.
-  if (reading.kind === 'invalid' && !isLast && !isMeant(found.value['status'])) {
-    return { reading: { kind: 'absent' }, isLast: false };
+/** Reads the last JSON object of an output that has a field of the envelope. */
+function readEnvelope<T>(output: string, contract: EnvelopeContract<T>): OutputReading<T> {
+  const found = lastObjectWith(output, ...contract.fields);
+  if (found === undefined) {
+    const trouble = readTrouble(output);
+    const isLast = trouble !== undefined && nothingAfter(output, trouble.end);
+    return { ...unknown, reading: trouble?.reading ?? { kind: 'absent' }, isLast };
   }
-  return { reading, isLast };
+  const isLast = nothingAfter(output, found.end);
+  const reading = contract.single && !allAlike(output, contract.fields) ? contradiction : judgeObject(found, contract);
+  if (reading.kind === 'invalid' && reading !== contradiction && !isLast && !contract.isMeant(found.value)) {
+    return { ...unknown, reading: { kind: 'absent' }, isLast: false };
+  }
+  return { ...envelopeUsage(found.value), reading, isLast };
 }
 
 /** Reads an envelope file. One that is there and cannot be read is invalid, never absent; an empty one is absent. */
-export async function readEnvelopeFile(path: string): Promise<EnvelopeReading> {
+export async function readEnvelopeFile<T>(path: string, contract: EnvelopeContract<T>): Promise<Read<T>> {
   const content = await contentOf(path);
-  if (!content.ok) return { kind: 'invalid', reason: `the envelope file cannot be read: ${content.failure}` };
-  if (content.value.trim() === '') return { kind: 'absent' };
-  const found = lastObjectWith(content.value, 'status');
-  if (found !== undefined) return judgeObject(found.value, found.repeated);
-  return { kind: 'invalid', reason: 'the envelope file holds no complete JSON object with a "status"' };
+  if (!content.ok) {
+    return {
+      ...unknown,
+      reading: { kind: 'invalid', reason: `the envelope file cannot be read: ${content.failure}` },
+    };
+  }
+  if (content.value.trim() === '') return { ...unknown, reading: { kind: 'absent' } };
+  const { reading, usage, model } = readEnvelope(content.value, contract);
+  if (reading.kind !== 'absent') return { reading, usage, model };
+  const wanted = contract.fields.map((field) => JSON.stringify(field)).join(' or ');
+  const reason = `the envelope file holds no complete JSON object with a ${wanted}`;
+  return { ...unknown, reading: { kind: 'invalid', reason } };
 }
 
 /** The agent made this file, so everything about it may be odd; nothing of that is a bug. */
@@ -104,28 +111,38 @@ async function contentOf(path: string): Promise<Result<string, string>> {
 }
 
 /** Reads the closing line of an agent that reports in its own format; only the very last thing of an output is one. */
-function readReport(output: string): EnvelopeReading | null {
+function readReport<T>(output: string, contract: EnvelopeContract<T>): Read<T> | null {
   const found = lastObjectWith(output, 'is_error');
   if (found === undefined || !nothingAfter(output, found.end)) return null;
   const parsed = reportSchema.safeParse(found.value);
   if (!parsed.success) return null;
   const report = parsed.data;
-  if (report.is_error) return { kind: 'error', reason: describeError(report) };
-  const { reading } = readEnvelope(
-    typeof report.result === 'string' ? report.result : JSON.stringify(report.structured_output ?? ''),
-  );
+  const spent = claudeUsage(found.value);
+  if (report.is_error) return { ...spent, reading: { kind: 'error', reason: describeError(report) } };
+  const { reading } = readEnvelope(spokenBy(report), contract);
+  const { absent } = contract;
   // Such a line is the agent's own word that it has ended, with or without an envelope in it.
-  return withDenials(reading.kind === 'absent' ? { kind: 'valid', envelope: { status: 'done' } } : reading, report);
+  const told: EnvelopeReading<T> =
+    reading.kind === 'absent' && absent !== null ? { kind: 'valid', envelope: absent } : reading;
+  return { ...spent, reading: withDenials(told, report, contract) };
+}
+
+/** Where a program has a place of its own for a structured answer, only that counts, not the prose beside it. */
+function spokenBy({ structured_output: structured, result }: Report): string {
+  if (structured !== undefined && structured !== null) return JSON.stringify(structured);
+  return typeof result === 'string' ? result : '';
 }
 
 /** An agent that may not do its work ends politely. Whoever looks into it should see why. */
-function withDenials(reading: EnvelopeReading, { permission_denials: denials = [] }: Report): EnvelopeReading {
+function withDenials<T>(
+  reading: EnvelopeReading<T>,
+  { permission_denials: denials = [] }: Report,
+  { noted }: EnvelopeContract<T>,
+): EnvelopeReading<T> {
   const tools = [...new Set(denials.map((denial) => printable(denial.tool_name).slice(0, 40)))].slice(0, 10);
-  if (tools.length === 0 || reading.kind !== 'valid') return reading;
-  const { envelope } = reading;
-  const denied = `the agent was denied ${tools.join(', ')}: allow that in the permission options of its command line`;
-  const summary = envelope.summary === undefined ? denied : `${envelope.summary} (${denied})`;
-  return { kind: 'valid', envelope: { ...envelope, summary } };
+  if (tools.length === 0 || reading.kind !== 'valid' || noted === undefined) return reading;
+  const note = `the agent was denied ${tools.join(', ')}: allow that in the permission options of its command line`;
+  return { kind: 'valid', envelope: noted(reading.envelope, note) };
 }
 
 function describeError({ api_error_status: status, result, subtype }: Report): string {
@@ -138,23 +155,41 @@ function nothingAfter(output: string, end: number): boolean {
   return /^[\s`]*$/.test(output.slice(end));
 }
 
-function isMeant(status: unknown): boolean {
-  return status === 'done' || status === 'blocked' || status === 'unavailable';
+const contradiction = { kind: 'invalid', reason: 'there is more than one envelope, and they do not agree' } as const;
+
+function allAlike(output: string, fields: readonly string[]): boolean {
+  const said = new Set<string>();
+  for (const { value } of objectsFromTheEnd(output, fields)) said.add(JSON.stringify(value));
+  return said.size <= 1;
 }
 
-function judgeObject(value: Readonly<Record<string, unknown>>, repeated: readonly string[]): EnvelopeReading {
+/** Trouble is told in the same form by every role. */
+function readTrouble(
+  output: string,
+):
+  | { readonly reading: { readonly kind: 'unavailable'; readonly unavailable: Unavailable }; readonly end: number }
+  | undefined {
+  const found = lastObjectWith(output, 'status');
+  const parsed = unavailableSchema.safeParse(found?.value);
+  if (found === undefined || found.repeated.length > 0 || !parsed.success) return undefined;
+  return { reading: { kind: 'unavailable', unavailable: parsed.data }, end: found.end };
+}
+
+function judgeObject<T>({ value, repeated }: FoundObject, contract: EnvelopeContract<T>): EnvelopeReading<T> {
   const [twice] = repeated;
   if (twice !== undefined)
     return { kind: 'invalid', reason: `the envelope has ${JSON.stringify(printable(twice.slice(0, 40)))} twice` };
   const unavailable = unavailableSchema.safeParse(value);
   if (unavailable.success) return { kind: 'unavailable', unavailable: unavailable.data };
-  const worker = workerSchema.safeParse(value);
-  if (worker.success) return { kind: 'valid', envelope: worker.data };
-  return { kind: 'invalid', reason: describeIssue(worker.error) };
+  const parsed = contract.parse(value);
+  return parsed.ok ? { kind: 'valid', envelope: parsed.value } : { kind: 'invalid', reason: parsed.failure };
 }
 
-function describeIssue(error: z.ZodError): string {
-  const [issue] = error.issues;
-  if (issue === undefined) return 'the envelope is not valid';
-  return `the envelope is not valid: ${issue.path.join('.')}: ${issue.message}`;
+/** What two places say of the same call: the first that knows. */
+export function firstKnown(first: Spent, second: Spent): Spent {
+  const usage: Usage = {
+    costUsd: first.usage.costUsd ?? second.usage.costUsd,
+    tokens: first.usage.tokens ?? second.usage.tokens,
+  };
+  return { usage, model: first.model ?? second.model };
 }

@@ -12,10 +12,15 @@ export interface FoundObject {
 }
 
 /**
- * Finds the last object of a text that has the wanted field itself: not in an object inside it, not by inheritance. Objects inside a
- * complete object are part of it; of an object that was cut off, the complete ones inside count.
+ * Finds the last object of a text that has one of the wanted fields itself: not in an object inside it, not by inheritance. Objects
+ * inside a complete object are part of it; of an object that was cut off, the complete ones inside count.
  */
-export function lastObjectWith(text: string, field: string): FoundObject | undefined {
+export function lastObjectWith(text: string, ...fields: readonly string[]): FoundObject | undefined {
+  return objectsFromTheEnd(text, fields).next().value;
+}
+
+/** Finds all such objects, the last one first. */
+export function* objectsFromTheEnd(text: string, fields: readonly string[]): Generator<FoundObject, undefined> {
   const ends = objectEnds(text);
   const outer: { readonly start: number; readonly end: number }[] = [];
   for (let at = text.indexOf('{'); at !== -1;) {
@@ -25,7 +30,8 @@ export function lastObjectWith(text: string, field: string): FoundObject | undef
   }
   for (const { start, end } of outer.reverse()) {
     const value = parseObject(text.slice(start, end));
-    if (Object.hasOwn(value, field)) return { start, end, value, repeated: repeatedNames(text, start, ends) };
+    if (!fields.some((field) => Object.hasOwn(value, field))) continue;
+    yield { start, end, value, repeated: repeatedNames(text, start, ends) };
   }
   return undefined;
 }

@@ -1,18 +1,22 @@
-/** Turns how a process ended and what it left into the result of the attempt. Pure; the same for every driver. */
+/** Turns how a process ended and what it left into the result of the call. Pure; the same for every driver. */
 import type { Ended } from '../event.js';
 import { unreachable } from '../failure.js';
 import { formatLimit } from '../platform/duration.js';
-import type { WorkerResult } from './driver.js';
+import type { ActorResult, EnvelopeContract } from './driver.js';
 import type { EnvelopeReading } from './envelope.js';
 
 /** The exit code with which a `command` agent says that it could not work at all (EX_TEMPFAIL). */
 const unavailableExit = 75;
 
 /** Judges an ending. Text that is not one of the agreed structures changes nothing. */
-export function judgeEnding(ended: Ended, envelope: EnvelopeReading): WorkerResult {
+export function judgeEnding<T>(
+  ended: Ended,
+  envelope: EnvelopeReading<T>,
+  { absent }: Pick<EnvelopeContract<T>, 'absent'>,
+): ActorResult<T> {
   switch (ended.kind) {
     case 'exited':
-      return judgeExit(ended.code, envelope);
+      return judgeExit(ended.code, envelope, absent);
     case 'signalled':
       return { kind: 'operation', reason: `agent was killed by ${ended.signal}` };
     case 'could-not-start':
@@ -28,7 +32,7 @@ export function judgeEnding(ended: Ended, envelope: EnvelopeReading): WorkerResu
   }
 }
 
-function judgeExit(code: number, envelope: EnvelopeReading): WorkerResult {
+function judgeExit<T>(code: number, envelope: EnvelopeReading<T>, absent: T | null): ActorResult<T> {
   if (code === unavailableExit && envelope.kind === 'unavailable') {
     const { reason, until } = envelope.unavailable;
     return { kind: 'operation', reason: `agent is unavailable: ${reason}`, ...(until === undefined ? {} : { until }) };
@@ -47,7 +51,9 @@ function judgeExit(code: number, envelope: EnvelopeReading): WorkerResult {
     case 'unavailable':
       return { kind: 'failed', reason: `agent said "unavailable", but exited 0 instead of ${String(unavailableExit)}` };
     case 'absent':
-      return { kind: 'finished', envelope: { status: 'done' } };
+      return absent === null
+        ? { kind: 'failed', reason: 'agent ended without an envelope' }
+        : { kind: 'finished', envelope: absent };
     default:
       return unreachable(envelope);
   }

@@ -2,7 +2,7 @@
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import type { Ended } from '../event.js';
-import { failed, ok, type Result } from '../failure.js';
+import { failed, ok, unreachable, type Result } from '../failure.js';
 import type { Clock } from '../platform/clock.js';
 import {
   kindOf,
@@ -15,7 +15,8 @@ import {
 } from '../platform/files.js';
 import type { DriverDefinition } from '../policy.js';
 import { transcriptTail } from './command.js';
-import type { Driver, DriverOutcome, DriverRequest, WorkerResult } from './driver.js';
+import { unknownUsage, type Usage } from '../usage.js';
+import type { Driver, DriverOutcome, DriverRequest, EnvelopeContract } from './driver.js';
 import { readEnvelopeFile } from './envelope.js';
 import { judgeEnding } from './result.js';
 
@@ -32,19 +33,33 @@ const editSchema = z.union([
   z.strictObject({ replace: z.string(), find: z.string().min(1), with: z.string() }),
 ]);
 
-const attemptSchema = z.strictObject({
+const sceneSchema = z.strictObject({
   edits: z.array(editSchema).default([]),
   output: z.array(z.string()).default([]),
   waitMs: z.number().int().nonnegative().default(0),
   /** Anything, so that a bad envelope can be played too. */
   envelope: z.unknown().optional(),
   exit: z.number().int().min(0).max(255).default(0),
+  /** What the call is said to cost; without it that is unknown. */
+  usage: z
+    .strictObject({ costUsd: z.number().nonnegative().nullable(), tokens: z.number().int().nonnegative().nullable() })
+    .exactOptional(),
+  model: z.string().exactOptional(),
 });
 
-const scriptSchema = z.strictObject({ issues: z.record(z.string(), z.array(attemptSchema)) });
+const scenes = z.array(sceneSchema);
+
+const scriptSchema = z.strictObject({
+  /** Per Issue, one for each attempt. */
+  issues: z.record(z.string(), scenes).default({}),
+  /** One for each call. */
+  planner: scenes.default([]),
+  /** Per gate, then per Issue (or Spec, for what is judged as a whole), one for each call. */
+  judges: z.record(z.string(), z.record(z.string(), scenes)).default({}),
+});
 
 type Edit = z.infer<typeof editSchema>;
-type ScriptedAttempt = z.infer<typeof attemptSchema>;
+type Scene = z.infer<typeof sceneSchema>;
 type Script = z.infer<typeof scriptSchema>;
 
 /** Creates the driver of a `scripted` definition. */
@@ -53,17 +68,27 @@ export function createScriptedDriver(
   ports: ScriptedPorts,
 ): Driver {
   let script: Promise<Result<Script, string>> | undefined;
+  const calls = new Map<string, number>();
+  const numbered = (name: string): number => {
+    const number = (calls.get(name) ?? 0) + 1;
+    calls.set(name, number);
+    return number;
+  };
   return {
     name: definition.name,
-    async run(request) {
+    async run<T>(request: DriverRequest, contract: EnvelopeContract<T>) {
       script ??= loadScript(resolve(ports.repository, definition.script), definition.script);
       const loaded = await script;
       const startedAt = ports.clock.monotonic();
       await makeFolder(dirname(request.logFile));
       const transcript = await openAppend(request.logFile);
-      const played = await play(loaded, request, { transcript, clock: ports.clock }).finally(() => transcript.close());
+      const scene = loaded.ok ? sceneOf(loaded.value, request, numbered) : loaded;
+      const stage = { transcript, clock: ports.clock };
+      const played = await play(scene, { request, contract }, stage).finally(() => transcript.close());
       const durationMs = Math.round(ports.clock.monotonic() - startedAt);
-      return { ...played, durationMs, tail: await transcriptTail(request.logFile) };
+      const usage: Usage = (scene.ok ? scene.value.usage : undefined) ?? unknownUsage;
+      const model = (scene.ok ? scene.value.model : undefined) ?? null;
+      return { ...played, durationMs, tail: await transcriptTail(request.logFile), usage, model };
     },
   };
 }
@@ -73,16 +98,16 @@ interface Stage {
   readonly clock: Clock;
 }
 
-async function play(
-  script: Result<Script, string>,
-  request: DriverRequest,
+async function play<T>(
+  scene: Result<Scene, string>,
+  { request, contract }: { readonly request: DriverRequest; readonly contract: EnvelopeContract<T> },
   stage: Stage,
-): Promise<Pick<DriverOutcome, 'result' | 'ended'>> {
-  const scene = script.ok ? sceneOf(script.value, request) : script;
+): Promise<Pick<DriverOutcome<T>, 'result' | 'ended'>> {
   if (!scene.ok) return broken(scene.failure, stage);
   await removeTree(request.envelopeFile);
   const interrupted = await perform(scene.value, request, stage);
-  if (interrupted !== null) return { ended: interrupted, result: judge(interrupted) };
+  if (interrupted !== null)
+    return { ended: interrupted, result: judgeEnding(interrupted, { kind: 'absent' }, contract) };
   for (const edit of scene.value.edits) {
     const done = await makeEdit(request.folder, edit);
     if (!done.ok) return broken(done.failure, stage);
@@ -90,26 +115,21 @@ async function play(
   }
   if (scene.value.envelope !== undefined) await writeAtomic(request.envelopeFile, JSON.stringify(scene.value.envelope));
   const ended: Ended = { kind: 'exited', code: scene.value.exit };
-  const envelope = await readEnvelopeFile(request.envelopeFile);
-  return { ended, result: judgeEnding(ended, envelope) };
+  const { reading } = await readEnvelopeFile(request.envelopeFile, contract);
+  return { ended, result: judgeEnding(ended, reading, contract) };
 }
 
-function judge(ended: Ended): WorkerResult {
-  return judgeEnding(ended, { kind: 'absent' });
-}
-
-/** A script that does not fit ends the attempt as failed: trying again would play the same. */
-function broken(reason: string, stage: Stage): Pick<DriverOutcome, 'result' | 'ended'> {
+/** A script that does not fit ends the call as failed: trying again would play the same. */
+function broken(
+  reason: string,
+  stage: Stage,
+): { readonly ended: Ended; readonly result: { readonly kind: 'failed'; readonly reason: string } } {
   show(stage, reason);
   return { ended: { kind: 'exited', code: 1 }, result: { kind: 'failed', reason } };
 }
 
 /** Shows the lines, spread over the declared time; gives how it was interrupted, if it was. */
-async function perform(
-  scene: ScriptedAttempt,
-  { signal, timeoutMs }: DriverRequest,
-  stage: Stage,
-): Promise<Ended | null> {
+async function perform(scene: Scene, { signal, timeoutMs }: DriverRequest, stage: Stage): Promise<Ended | null> {
   const { clock } = stage;
   const deadline = clock.monotonic() + timeoutMs;
   const pauses = Math.max(scene.output.length, 1);
@@ -133,10 +153,35 @@ function describeReason(reason: unknown): string {
   return typeof reason === 'string' ? reason : reason instanceof Error ? reason.message : 'stopped';
 }
 
-function sceneOf(script: Script, { issue, attempt }: DriverRequest): Result<ScriptedAttempt, string> {
-  const scenes = Object.hasOwn(script.issues, issue) ? script.issues[issue] : undefined;
-  const scene = scenes?.[attempt - 1];
-  return scene === undefined ? failed(`no scripted attempt ${String(attempt)} for ${issue}`) : ok(scene);
+/** A worker's scene is found by its attempt, so that a resumed run goes on in the script; the others by counting calls. */
+function sceneOf(script: Script, request: DriverRequest, numbered: (name: string) => number): Result<Scene, string> {
+  const { role, attempt } = request;
+  const subject = request.issue ?? request.spec;
+  switch (role) {
+    case 'worker': {
+      const scene = ownValue(script.issues, subject)?.[attempt - 1];
+      return scene === undefined ? failed(`no scripted attempt ${String(attempt)} for ${subject}`) : ok(scene);
+    }
+    case 'planner': {
+      const number = numbered('planner');
+      const scene = script.planner[number - 1];
+      return scene === undefined ? failed(`no scripted plan ${String(number)}`) : ok(scene);
+    }
+    case 'judge': {
+      const gate = request.gate ?? '';
+      const number = numbered(`${gate} ${subject}`);
+      const scene = ownValue(ownValue(script.judges, gate) ?? {}, subject)?.[number - 1];
+      return scene === undefined
+        ? failed(`no scripted judgement ${String(number)} of gate ${gate} for ${subject}`)
+        : ok(scene);
+    }
+    default:
+      return unreachable(role);
+  }
+}
+
+function ownValue<V>(record: Readonly<Record<string, V>>, key: string): V | undefined {
+  return Object.hasOwn(record, key) ? record[key] : undefined;
 }
 
 async function loadScript(path: string, shown: string): Promise<Result<Script, string>> {

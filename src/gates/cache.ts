@@ -5,6 +5,7 @@ import { z } from 'zod';
 import type { Oid } from '../issue.js';
 import { makeFolder, readIfExists, writeAtomic } from '../platform/files.js';
 import type { GateDefinition } from '../policy.js';
+import { definitionHash } from './definition.js';
 
 /** What is remembered of a pass. There is no such record of a fail. */
 export interface PassRecord {
@@ -30,7 +31,7 @@ export interface PassSubject {
 
 /** Computes the key of a pass. Scope and time limit are no part of it: neither changes what a green run has shown. */
 export function passKey({ codeTree, gate, toolFingerprint }: PassSubject): string {
-  const subject = [1, codeTree, gate.name, gate.kind, gate.run, [...gate.env].sort(), toolFingerprint];
+  const subject = [2, codeTree, gate.name, definitionHash(gate), toolFingerprint];
   return createHash('sha256').update(JSON.stringify(subject)).digest('hex');
 }
 

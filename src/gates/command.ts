@@ -4,13 +4,13 @@ import type { IssueId } from '../issue.js';
 import type { Clock } from '../platform/clock.js';
 import type { Environment } from '../platform/environment.js';
 import { runProcess } from '../platform/process.js';
-import type { GateDefinition } from '../policy.js';
+import type { CommandGate } from '../policy.js';
 import type { GateCheckout, GateSlot } from './gate.js';
 import type { Shell } from './shell.js';
 
 /** What running one gate takes. */
 export interface GateRun {
-  readonly gate: GateDefinition;
+  readonly gate: CommandGate;
   readonly checkout: GateCheckout;
   readonly issue: IssueId | null;
   readonly shell: Shell;

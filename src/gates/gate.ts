@@ -5,10 +5,34 @@ import type { Finding, IssueId, Oid } from '../issue.js';
 import type { Clock } from '../platform/clock.js';
 import type { Environment } from '../platform/environment.js';
 import type { GateDefinition, GateScope } from '../policy.js';
+import type { Usage } from '../usage.js';
 import type { VerdictCache } from './cache.js';
 
-/** Why a gate is red. Only `failed`, `timed-out` and `dirty` speak of the work; the others speak of what is around it. */
-export type GateCause = 'failed' | 'timed-out' | 'cannot-run-here' | 'errored' | 'dirty' | 'cancelled';
+/**
+ * Why a gate is red. Only `failed`, `timed-out` and `dirty` speak of the work; the others speak of what is around it. `not-run`: it
+ * waits for the gates before it to be green (`after-green`).
+ */
+export type GateCause = 'failed' | 'timed-out' | 'cannot-run-here' | 'errored' | 'dirty' | 'cancelled' | 'not-run';
+
+/** What a command gate has shown by running something. */
+export interface Evidence {
+  /** The program whose closing lines were read. */
+  readonly runner: string;
+  readonly tests: number;
+  readonly failed: number;
+  readonly skipped: number;
+  /** Identities of the tests that failed. */
+  readonly failures: readonly string[];
+}
+
+/** Who judged, of a gate that a judge decides. */
+export interface JudgedBy {
+  readonly driver: string;
+  /** As its program reports it; `null`: unknown. */
+  readonly model: string | null;
+  /** SHA-256 of the prompt. */
+  readonly promptHash: string;
+}
 
 /** What one gate came to on one code tree. */
 export interface GateVerdict {
@@ -24,6 +48,16 @@ export interface GateVerdict {
   readonly findings: readonly Finding[];
   /** The file with its whole output. */
   readonly log: string | null;
+  /** SHA-256 of the whole output; `null` when it did not run here. */
+  readonly logHash: string | null;
+  /** Hash of what the gate demands. */
+  readonly definition: string;
+  /** `null`: nothing could be read of what it ran. */
+  readonly evidence: Evidence | null;
+  /** `null`: no judge decided. */
+  readonly judge: JudgedBy | null;
+  /** `null`: no model was called. */
+  readonly usage: Usage | null;
 }
 
 /** What all due gates came to. */
@@ -43,7 +77,17 @@ export interface VerifyRequest {
   readonly gates: readonly GateDefinition[];
   readonly codeTree: Oid;
   readonly attempt: number | null;
+  /** What is under judgement as commits; `null`: there is only a tree. */
+  readonly subject: Subject | null;
   readonly signal: AbortSignal;
+}
+
+/** Where the tree comes from, for whoever looks at more than the tree: judges, and tests that must fail on the base. */
+export interface Subject {
+  /** The commit whose `docs/specs/` belongs to the tree. For a candidate it is the Issue's own. */
+  readonly commit: Oid;
+  /** What the tree is a change of. */
+  readonly base: Oid;
 }
 
 /** Judges a code tree. */
@@ -110,7 +154,8 @@ export function isPassed(verdict: { readonly gates: readonly GateVerdict[] }): b
   return verdict.gates.length > 0 && verdict.gates.every(isGreen);
 }
 
-function isGreen(gate: GateVerdict): boolean {
+/** Decides it for one gate. */
+export function isGreen(gate: GateVerdict): boolean {
   if (gate.verdict !== 'pass' || gate.cause !== null || gate.findings.length > 0) return false;
   return gate.cached ? gate.ended === null : gate.ended?.kind === 'exited' && gate.ended.code === 0;
 }

@@ -5,8 +5,9 @@ import { readTail } from '../platform/files.js';
 import { printable } from '../platform/text.js';
 import type { GateDefinition } from '../policy.js';
 import { runCommandGate } from './command.js';
+import { definitionHash } from './definition.js';
 import { gateFinding, judgeGate, mayLack, type Red } from './finding.js';
-import type { GateCheckout, GateVerdict, VerifierPorts, VerifyRequest } from './gate.js';
+import { isGreen, type GateCheckout, type GateVerdict, type VerifierPorts, type VerifyRequest } from './gate.js';
 import type { Shell } from './shell.js';
 
 /** One due gate, with its verdict when that is known already. */
@@ -39,7 +40,7 @@ export async function runGates(
   let lost: string | null = null;
   for (const { gate, known } of due) {
     const run = (): Promise<GateRunEnd> => runGate(bench, { request, gate, checkout });
-    const end: GateRunEnd = known === null ? await beforeRun(request, { gate, lost }, run) : { verdict: known, lost };
+    const end = await endOf(request, { gate, known, lost, green: verdicts.every(isGreen) }, run);
     lost = end.lost;
     verdicts.push(end.verdict);
     await bench.onVerdict(gate, end.verdict);
@@ -49,12 +50,31 @@ export async function runGates(
 
 /** The verdict of a gate that was stopped, or never began because the run was. */
 export function cancelledVerdict(gate: GateDefinition): GateVerdict {
-  return notRun(gate.name, { cause: 'cancelled', finding: gateFinding(gate.name, 'was stopped') });
+  return notRun(gate, { cause: 'cancelled', finding: gateFinding(gate.name, 'was stopped') });
 }
 
 /** The verdict of a gate that did not run. */
-export function notRun(gate: string, { cause, finding }: Red, log: string | null = null): GateVerdict {
-  return { gate, verdict: 'fail', cause, cached: false, ended: null, durationMs: 0, findings: [finding], log };
+export function notRun(gate: GateDefinition, { cause, finding }: Red, log: string | null = null): GateVerdict {
+  return { ...blankVerdict(gate), cause, findings: [finding], log };
+}
+
+/** A verdict of which nothing is known yet; it is a fail (L4). */
+export function blankVerdict(gate: GateDefinition): GateVerdict {
+  return {
+    gate: gate.name,
+    verdict: 'fail',
+    cause: null,
+    cached: false,
+    ended: null,
+    durationMs: 0,
+    findings: [],
+    log: null,
+    logHash: null,
+    definition: definitionHash(gate),
+    evidence: null,
+    judge: null,
+    usage: null,
+  };
 }
 
 interface GateRunEnd {
@@ -63,15 +83,24 @@ interface GateRunEnd {
   readonly lost: string | null;
 }
 
-async function beforeRun(
+interface BeforeGate extends DueGate {
+  readonly lost: string | null;
+  /** Every gate before it has passed. */
+  readonly green: boolean;
+}
+
+async function endOf(
   { signal }: VerifyRequest,
-  { gate, lost }: { readonly gate: GateDefinition; readonly lost: string | null },
+  { gate, known, lost, green }: BeforeGate,
   run: () => Promise<GateRunEnd>,
 ): Promise<GateRunEnd> {
+  if (known !== null) return { verdict: known, lost };
   if (signal.aborted) return { verdict: cancelledVerdict(gate), lost };
+  // What is not run says nothing of the work, so it is no finding for anybody.
+  if (gate.afterGreen && !green) return { verdict: { ...blankVerdict(gate), cause: 'not-run' }, lost };
   if (lost === null) return run();
   return {
-    verdict: notRun(gate.name, { cause: 'errored', finding: gateFinding(gate.name, `did not run: ${lost}`) }),
+    verdict: notRun(gate, { cause: 'errored', finding: gateFinding(gate.name, `did not run: ${lost}`) }),
     lost,
   };
 }
@@ -84,10 +113,14 @@ interface GatePlace {
 
 async function runGate(bench: Bench, { request, gate, checkout }: GatePlace): Promise<GateRunEnd> {
   const { ports } = bench;
+  if (gate.kind !== 'command') {
+    const finding = gateFinding(gate.name, 'could not start: no judge is there');
+    return { verdict: notRun(gate, { cause: 'errored', finding }), lost: null };
+  }
   const shell = await bench.shell(checkout, gate);
   if (!shell.ok) {
     const finding = gateFinding(gate.name, `could not start: ${shell.failure}`);
-    return { verdict: notRun(gate.name, { cause: 'errored', finding }), lost: null };
+    return { verdict: notRun(gate, { cause: 'errored', finding }), lost: null };
   }
   const log = bench.logFile(request, gate);
   const { scope, issue, codeTree: tree, signal } = request;
@@ -107,12 +140,9 @@ async function runGate(bench: Bench, { request, gate, checkout }: GatePlace): Pr
   const output = await readTail(log, outputBytes);
   const lacks = mayLack(ended, output) ? ((await ports.lacks?.(checkout.folder)) ?? []) : [];
   const red = judgeGate({ gate: gate.name, ended, changed, output, lacks }) ?? unreadable(gate.name, lost);
-  const verdict = { gate: gate.name, cached: false, ended, durationMs, log } as const;
+  const verdict = { ...blankVerdict(gate), ended, durationMs, log };
   return {
-    verdict:
-      red === null
-        ? { ...verdict, verdict: 'pass', cause: null, findings: [] }
-        : { ...verdict, verdict: 'fail', cause: red.cause, findings: [red.finding] },
+    verdict: red === null ? { ...verdict, verdict: 'pass' } : { ...verdict, cause: red.cause, findings: [red.finding] },
     lost: lost === null ? null : `the checkout is of no use after gate ${gate.name}`,
   };
 }

@@ -19,7 +19,7 @@ import {
   type VerifierPorts,
   type VerifyRequest,
 } from './gate.js';
-import { cancelledVerdict, notRun, runGates, type Bench, type DueGate } from './run.js';
+import { blankVerdict, cancelledVerdict, notRun, runGates, type Bench, type DueGate } from './run.js';
 import { findShell, type Shell } from './shell.js';
 
 /** Creates the verifier of a run. */
@@ -65,7 +65,7 @@ function verifications(ports: VerifierPorts): Verifications {
     Promise.all(
       request.gates.map(async (gate) => {
         const record = await ports.cache.get(keyOf(request, gate));
-        return { gate, known: record === null ? null : cachedPass(gate.name) };
+        return { gate, known: record === null ? null : cachedPass(gate) };
       }),
     );
 
@@ -127,13 +127,14 @@ function allKnown(due: readonly DueGate[]): readonly GateVerdict[] | null {
   return known.length === due.length ? known : null;
 }
 
-function cachedPass(gate: string): GateVerdict {
-  return { gate, verdict: 'pass', cause: null, cached: true, ended: null, durationMs: 0, findings: [], log: null };
+function cachedPass(gate: GateDefinition): GateVerdict {
+  return { ...blankVerdict(gate), verdict: 'pass', cached: true };
 }
 
 /** What another verification found: its passes are paid for, its reds are red here too. */
 function paidBefore(verdict: GateVerdict): GateVerdict {
-  return isPassed({ gates: [verdict] }) ? cachedPass(verdict.gate) : verdict;
+  if (!isPassed({ gates: [verdict] })) return verdict;
+  return { ...verdict, cached: true, ended: null, durationMs: 0, log: null, logHash: null };
 }
 
 /** Without a checkout no gate says anything. The output is shown once, not with each gate. */
@@ -148,7 +149,7 @@ function withoutCheckout(
     if (known !== null) return known;
     const what = `did not run: ${message}; [worktree] setup runs in a clean checkout, which has only committed files`;
     const red: Red = { cause: 'errored', finding: gateFinding(gate.name, what, gate === first ? tail : '') };
-    return notRun(gate.name, red, log);
+    return notRun(gate, red, log);
   });
 }
 

@@ -83,7 +83,8 @@ export function attemptsAllowed(run: Run): number {
 
 /** Says whether the only reds are gates that could not run at all: nothing that a worker could repair. */
 export function onlyBroken(verdict: Verdict): boolean {
-  const reds = verdict.gates.filter((gate) => gate.verdict === 'fail');
+  // A gate that waits for others to be green says nothing of its own.
+  const reds = verdict.gates.filter((gate) => gate.verdict === 'fail' && gate.cause !== 'not-run');
   return reds.length > 0 && reds.every((gate) => gate.cause === 'errored' || gate.cause === 'cannot-run-here');
 }
 

@@ -15,7 +15,8 @@
  * L4 Once the branch is somebody else's, nothing more is done for the Issue but to hand it to a human.
  * L5 Once `signal` is aborted no agent and no gate is started; what is recorded stays to be resumed.
  */
-import type { DriverOutcome } from '../drivers/driver.js';
+import type { DriverRequest } from '../drivers/driver.js';
+import { workerContract, type WorkerOutcome } from '../drivers/worker.js';
 import { unreachable } from '../failure.js';
 import type { Verdict } from '../gates/gate.js';
 import { dueGates } from '../gates/gate.js';
@@ -101,7 +102,7 @@ type Worked =
       readonly kind: 'worked';
       readonly attempt: number;
       readonly base: Oid;
-      readonly outcome: DriverOutcome;
+      readonly outcome: WorkerOutcome;
     };
 
 /** Runs inside an agent's slot: record, prepare, drive. */
@@ -139,15 +140,16 @@ async function drive(
     readonly findings: string;
     readonly conflicts: readonly string[];
   },
-): Promise<DriverOutcome> {
+): Promise<WorkerOutcome> {
   const { ports, record } = run;
   const { issue } = record;
   const { attempt, folder } = request;
   const envelopeFile = ports.envelopeFile(issue.id, attempt, folder);
-  return ports.driver.run({
+  const call: DriverRequest = {
     role: 'worker',
     spec: ports.spec.slug,
     issue: issue.id,
+    gate: null,
     attempt,
     prompt: workerPrompt({
       issue,
@@ -165,7 +167,8 @@ async function drive(
     timeoutMs: ports.policy.budget.attemptTimeoutMs,
     graceMs: ports.policy.limits.graceMs,
     signal: ports.signal,
-  });
+  };
+  return ports.driver.run(call, workerContract);
 }
 
 /** Commits what the worker left (L2), then decides what it means. */
@@ -205,7 +208,7 @@ interface Left {
   readonly line?: WorkNote;
 }
 
-async function unjudged(run: Run, outcome: DriverOutcome, left: Left): Promise<Step> {
+async function unjudged(run: Run, outcome: WorkerOutcome, left: Left): Promise<Step> {
   const { record, ports } = run;
   const { result, tail } = outcome;
   switch (result.kind) {
@@ -310,6 +313,7 @@ async function verify(run: Run, code: Oid): Promise<Verdict | null> {
     gates,
     codeTree: code,
     attempt: record.attempt,
+    subject: record.commit === null ? null : { commit: record.commit, base: record.base },
     signal: ports.signal,
   });
 }

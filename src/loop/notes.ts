@@ -1,5 +1,5 @@
 /** Outcomes and verdicts as History shows them. Pure. */
-import type { DriverOutcome } from '../drivers/driver.js';
+import type { WorkerOutcome } from '../drivers/worker.js';
 import type { GateVerdict, Verdict } from '../gates/gate.js';
 import { formatDuration } from '../platform/duration.js';
 import type { GateNote, Taken, WorkNote } from './ports.js';
@@ -15,7 +15,7 @@ export function gateNotes(verdict: Verdict): readonly GateNote[] {
 }
 
 /** Tells what a worker left and said. */
-export function workNote(taken: Taken, outcome: DriverOutcome): WorkNote {
+export function workNote(taken: Taken, outcome: WorkerOutcome): WorkNote {
   const { result } = outcome;
   const envelope = result.kind === 'finished' ? result.envelope : undefined;
   return {
@@ -30,7 +30,7 @@ export function workNote(taken: Taken, outcome: DriverOutcome): WorkNote {
 function noteOf(gate: GateVerdict): string {
   const parts = [
     gate.cached ? 'same code tree, verified before' : ended(gate),
-    ...(gate.cause !== null && gate.cause !== 'failed' ? [gate.cause] : []),
+    ...(gate.cause !== null && gate.cause !== 'failed' && gate.cause !== 'not-run' ? [gate.cause] : []),
     ...(gate.cached ? [] : [formatDuration(gate.durationMs)]),
   ];
   return parts.join(' · ');

@@ -1,5 +1,6 @@
 /** What the loops are handed: records, folders, judges and a lane. They know no git and no files. */
-import type { Driver } from '../drivers/driver.js';
+import type { DriverFor } from '../drivers/driver.js';
+import type { WorkerEnvelope } from '../drivers/worker.js';
 import type { Emit, EscalationCause } from '../event.js';
 import type { Result } from '../failure.js';
 import type { Verifier } from '../gates/gate.js';
@@ -133,7 +134,7 @@ export type LaneAnswer =
 export interface IssueLoopPorts {
   readonly spec: Pick<Spec, 'slug' | 'title' | 'body'>;
   readonly policy: Policy;
-  readonly driver: Driver;
+  readonly driver: DriverFor<WorkerEnvelope>;
   readonly folders: WorkFolders;
   readonly verifier: Verifier;
   readonly clock: Clock;

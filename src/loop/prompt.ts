@@ -1,4 +1,5 @@
 /** What a worker is told. Pure; Issue and Spec texts go in byte for byte, as data between marks (L11). */
+import { describeGate } from '../gates/definition.js';
 import type { Issue } from '../issue.js';
 import type { GateDefinition } from '../policy.js';
 
@@ -30,7 +31,7 @@ export function workerPrompt(parts: PromptParts): string {
 }
 
 function rules(parts: PromptParts): string {
-  const gates = parts.gates.map((gate) => `  - ${gate.name}: ${gate.run}`).join('\n');
+  const gates = parts.gates.map((gate) => `  - ${gate.name}: ${describeGate(gate)}`).join('\n');
   return [
     `Rules:`,
     `- Change only what the Issue asks for. The files as they are when you end are your result; committing is optional.`,

@@ -25,6 +25,8 @@ export interface SpecLoopPorts {
   readonly signal: AbortSignal;
   readonly emit: Emit;
   readonly tip: () => Oid;
+  /** The user's commit that the integration branch was made from. */
+  readonly base: Oid;
   /** The code tree of the tip. */
   readonly tipCode: () => Promise<Oid>;
   /** Runs every Issue that can run; resolves when none is left that could. */
@@ -106,8 +108,10 @@ interface Judged {
 /** `null`: stopped. */
 async function judgeTip(ports: SpecLoopPorts, due: Pick<VerifyRequest, 'scope' | 'gates'>): Promise<Judged | null> {
   const code = await ports.tipCode();
-  const { signal } = ports;
-  const verdict = await ports.verifier.verify({ ...due, issue: null, codeTree: code, attempt: null, signal });
+  const { signal, base } = ports;
+  const subject = { commit: ports.tip(), base };
+  const request = { ...due, issue: null, codeTree: code, attempt: null, subject, signal };
+  const verdict = await ports.verifier.verify(request);
   return signal.aborted || verdict.gates.some((gate) => gate.cause === 'cancelled') ? null : { verdict, code };
 }
 

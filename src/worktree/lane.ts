@@ -28,7 +28,8 @@ export interface Mergeable {
 export interface LandRequest<V extends { readonly passed: boolean }> {
   readonly mine: () => Promise<Mergeable>;
   readonly onCandidate: (tip: Oid, code: Oid) => void;
-  readonly verify: (code: Oid) => Promise<V>;
+  /** `tip`: what the candidate is a change of. */
+  readonly verify: (code: Oid, tip: Oid) => Promise<V>;
   /** Makes the commit to land: this code tree, on this tip. */
   readonly commit: (tip: Oid, code: Oid, verdict: V) => Promise<Oid>;
   readonly onHeld: (message: string) => void;
@@ -149,7 +150,7 @@ export class Lane {
     const candidate = await this.#candidate(await request.mine(), tip);
     if (candidate.kind === 'conflict') return { kind: 'conflict', tip, files: candidate.files };
     request.onCandidate(tip, candidate.code);
-    const verdict = await request.verify(candidate.code);
+    const verdict = await request.verify(candidate.code, tip);
     if (this.#stopped()) return { kind: 'stopped' };
     if (!verdict.passed) return { kind: 'red', tip, verdict };
     const folder = await checkedOut();

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { planInit, runInit } from '../../src/cli/init.js';
 import { parseSpecFolder } from '../../src/config/issue-file.js';
+import { describeGate } from '../../src/gates/definition.js';
 import { loadPolicy } from '../../src/config/load.js';
 import { parseSpecSlug } from '../../src/issue.js';
 import type { Policy } from '../../src/policy.js';
@@ -50,7 +51,7 @@ describe('giro init', () => {
       gates: [{ name: 'test', run: 'npm test' }],
       worktree: { setup: 'npm ci' },
     });
-    expect(policyOf(folder, uncommented(toml)).gates.map(({ name, run }) => [name, run])).toEqual([
+    expect(policyOf(folder, uncommented(toml)).gates.map((gate) => [gate.name, describeGate(gate)])).toEqual([
       ['test', 'npm test'],
       ['lint', 'npm run lint'],
     ]);

@@ -44,7 +44,7 @@ describe('a valid giro.toml', () => {
         default: 'command',
         byName: new Map([['command', { kind: 'command', name: 'command', run: ['./agent'], env: [] }]]),
       },
-      roles: { worker: 'command' },
+      roles: { worker: 'command', judge: 'command', planner: 'command' },
       budget: { attempts: 3, attemptTimeoutMs: 1_800_000, rounds: 3, failures: 3, noProgress: 3, blocked: 1 },
       limits: { agents: 4, gates: 8, graceMs: 10_000 },
       gates: [
@@ -55,6 +55,7 @@ describe('a valid giro.toml', () => {
           on: ['issue', 'integration', 'spec'],
           timeoutMs: 900_000,
           env: [],
+          afterGreen: false,
         },
       ],
       worktree: {

@@ -2,7 +2,8 @@ import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createDriver } from '../../src/drivers/create.js';
-import type { DriverOutcome, DriverRequest } from '../../src/drivers/driver.js';
+import type { DriverRequest } from '../../src/drivers/driver.js';
+import { workerContract, type WorkerOutcome } from '../../src/drivers/worker.js';
 import { systemClock } from '../../src/platform/clock.js';
 import { FakeClock } from '../rig/clock.js';
 import { StandIn } from '../rig/stand-in.js';
@@ -19,15 +20,15 @@ interface Agent {
   readonly clock?: FakeClock;
 }
 
-function run(at: Stage, argv: readonly [string, ...string[]], agent: Agent = {}): Promise<DriverOutcome> {
+function run(at: Stage, argv: readonly [string, ...string[]], agent: Agent = {}): Promise<WorkerOutcome> {
   const driver = createDriver(
     { kind: 'command', name: 'agent', run: argv, env: agent.env ?? [] },
     { clock: agent.clock ?? systemClock, repository: at.repository, own: agent.own ?? {} },
   );
-  return driver.run(at.request);
+  return driver.run(at.request, workerContract);
 }
 
-async function shell(script: string, change: Partial<DriverRequest> = {}): Promise<DriverOutcome> {
+async function shell(script: string, change: Partial<DriverRequest> = {}): Promise<WorkerOutcome> {
   return run(await stage(change), ['sh', '-c', script]);
 }
 

@@ -2,12 +2,26 @@ import { execFileSync } from 'node:child_process';
 import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { readEnvelopeFile, readOutput, type EnvelopeReading } from '../../src/drivers/envelope.js';
+import {
+  readEnvelopeFile as readFileBy,
+  readOutput as readOutputBy,
+  type EnvelopeReading,
+} from '../../src/drivers/envelope.js';
+import { workerContract, type WorkerEnvelope } from '../../src/drivers/worker.js';
 import { temporaryFolder } from '../rig/temp.js';
 
 const done = { kind: 'valid', envelope: { status: 'done' } } as const;
 
-async function readingOf(content: string | Uint8Array): Promise<EnvelopeReading> {
+async function readEnvelopeFile(path: string): Promise<EnvelopeReading<WorkerEnvelope>> {
+  return (await readFileBy(path, workerContract)).reading;
+}
+
+function readOutput(output: string): { readonly reading: EnvelopeReading<WorkerEnvelope>; readonly isLast: boolean } {
+  const { reading, isLast } = readOutputBy(output, workerContract);
+  return { reading, isLast };
+}
+
+async function readingOf(content: string | Uint8Array): Promise<EnvelopeReading<WorkerEnvelope>> {
   const folder = await temporaryFolder();
   const path = join(folder.path, 'envelope.json');
   await writeFile(path, content);

@@ -25,6 +25,7 @@ export async function stage(change: Partial<DriverRequest> = {}): Promise<Stage>
     role: 'worker',
     spec: spec('s1'),
     issue: issue('01-store'),
+    gate: null,
     attempt: 1,
     prompt: 'Do it.',
     folder: worktree,

@@ -2,22 +2,23 @@ import { mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createDriver } from '../../src/drivers/create.js';
-import type { DriverOutcome, DriverRequest } from '../../src/drivers/driver.js';
+import type { DriverRequest } from '../../src/drivers/driver.js';
+import { workerContract, type WorkerOutcome } from '../../src/drivers/worker.js';
 import { systemClock, type Clock } from '../../src/platform/clock.js';
 import { FakeClock } from '../rig/clock.js';
 import { issue, stage, type Stage } from './request.js';
 
-async function play(at: Stage, script: unknown, clock: Clock = systemClock): Promise<DriverOutcome> {
+async function play(at: Stage, script: unknown, clock: Clock = systemClock): Promise<WorkerOutcome> {
   const text = typeof script === 'string' ? script : JSON.stringify(script);
   await writeFile(join(at.repository, 'script.json'), text);
   const driver = createDriver(
     { kind: 'scripted', name: 'demo', script: 'script.json', env: [] },
     { clock, repository: at.repository, own: {} },
   );
-  return driver.run(at.request);
+  return driver.run(at.request, workerContract);
 }
 
-async function playOne(attempt: unknown, change: Partial<DriverRequest> = {}): Promise<[DriverOutcome, Stage]> {
+async function playOne(attempt: unknown, change: Partial<DriverRequest> = {}): Promise<[WorkerOutcome, Stage]> {
   const at = await stage(change);
   return [await play(at, { issues: { '01-store': [attempt] } }), at];
 }
@@ -138,7 +139,7 @@ test('a script that cannot be read is a clear failure', async () => {
     return result.kind === 'failed' ? result.reason : result.kind;
   };
   expect(await reasonOf('{')).toContain('script.json is not JSON');
-  expect(await reasonOf({})).toContain('script.json is not valid: issues');
+  expect(await reasonOf({ issues: [] })).toContain('script.json is not valid: issues');
   expect(await reasonOf({ issues: { '01-store': [{ edit: [] }] } })).toContain('issues.01-store.0');
   expect(await reasonOf({ issues: { '01-store': [{ edits: [{ write: 'a' }] }] } })).toContain(
     'issues.01-store.0.edits.0',
@@ -148,7 +149,7 @@ test('a script that cannot be read is a clear failure', async () => {
     { kind: 'scripted', name: 'demo', script: 'no.json', env: [] },
     { clock: systemClock, repository: at.repository, own: {} },
   );
-  expect((await driver.run(at.request)).result).toEqual({
+  expect((await driver.run(at.request, workerContract)).result).toEqual({
     kind: 'failed',
     reason: 'the script no.json does not exist',
   });

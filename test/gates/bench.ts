@@ -6,7 +6,7 @@ import type { SetupFailure, Verifier, VerifierPorts, VerifyRequest } from '../..
 import { createVerifier } from '../../src/gates/verify.js';
 import { parseIssueId, parseOid, type IssueId, type Oid } from '../../src/issue.js';
 import { systemClock } from '../../src/platform/clock.js';
-import type { GateDefinition } from '../../src/policy.js';
+import type { CommandGate, GateDefinition } from '../../src/policy.js';
 import type { FakeClock } from '../rig/clock.js';
 import { temporaryFolder } from '../rig/temp.js';
 
@@ -44,8 +44,9 @@ function issue(text: string): IssueId {
 }
 
 /** A command gate. */
-export function gate(name: string, run: string, change: Partial<GateDefinition> = {}): GateDefinition {
-  return { name, kind: 'command', run, on: ['issue', 'integration', 'spec'], timeoutMs: 60_000, env: [], ...change };
+export function gate(name: string, run: string, change: Partial<CommandGate> = {}): CommandGate {
+  const on = ['issue', 'integration', 'spec'] as const;
+  return { name, kind: 'command', run, on, timeoutMs: 60_000, env: [], afterGreen: false, ...change };
 }
 
 /** Makes a verifier and what it works with. */
@@ -108,6 +109,7 @@ export async function bench({ files = {}, setupFailure, ...ports }: BenchOptions
     gates,
     codeTree: tree('a'),
     attempt: 1,
+    subject: null,
     signal: stop.signal,
     ...change,
   });

@@ -11,6 +11,11 @@ const green: GateVerdict = {
   durationMs: 5,
   findings: [],
   log: 'test.log',
+  logHash: null,
+  definition: 'definition',
+  evidence: null,
+  judge: null,
+  usage: null,
 };
 
 describe('passed', () => {

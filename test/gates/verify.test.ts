@@ -27,6 +27,23 @@ async function standIn(): Promise<StandIn> {
   return opened;
 }
 
+describe('a gate that waits for green (after-green)', () => {
+  const waiting = gate('waiting', 'true', { afterGreen: true });
+
+  test('runs when every gate before it has passed', async () => {
+    const at = await bench();
+    expect(shown(await at.verifier.verify(at.request([pass, waiting])))).toEqual(['true', 'pass pass', 'waiting pass']);
+  });
+
+  test('is not run behind a red one: no pass, no finding, and not remembered as one', async () => {
+    const at = await bench();
+    const verdict = await at.verifier.verify(at.request([fail, waiting]));
+    expect(verdict.gates[1]).toMatchObject({ verdict: 'fail', cause: 'not-run', ended: null, findings: [] });
+    expect(verdict.passed).toBe(false);
+    expect(shown(await at.verifier.verify(at.request([waiting])))).toEqual(['true', 'waiting pass']);
+  });
+});
+
 describe('a red gate', () => {
   test('makes the whole red wherever it stands, and stops no other', async () => {
     const more = gate('more', 'true');

@@ -27,7 +27,7 @@ test.each<[string, Partial<GateVerdict>, string]>([
 
 test('what a worker left and said', () => {
   const ended: Ended = { kind: 'exited', code: 0 };
-  const outcome = { ended, durationMs: 252_000, tail: '' };
+  const outcome = { ended, durationMs: 252_000, tail: '', usage: { costUsd: null, tokens: null }, model: null };
   const taken = { ...takenOf(null), subjects: ['fix'] };
   expect(workNote(taken, { ...outcome, result: done({ summary: 'did it' }) })).toEqual({
     files: 1,

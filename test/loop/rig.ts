@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Driver, DriverOutcome, DriverRequest, WorkerEnvelope, WorkerResult } from '../../src/drivers/driver.js';
+import type { DriverFor, DriverRequest } from '../../src/drivers/driver.js';
+import type { WorkerEnvelope, WorkerOutcome, WorkerResult } from '../../src/drivers/worker.js';
 import type { EventBody } from '../../src/event.js';
 import type { GateCause, GateVerdict, Verdict, VerifyRequest } from '../../src/gates/gate.js';
 import {
@@ -33,6 +34,7 @@ import {
   readHistory,
   wasTakenBack,
 } from '../../src/store/history.js';
+import { unknownUsage } from '../../src/usage.js';
 import { FakeClock } from '../rig/clock.js';
 
 /** A made-up object name for a word. */
@@ -309,7 +311,7 @@ export class LoopRig {
     };
   }
 
-  #driver(): Driver {
+  #driver(): DriverFor<WorkerEnvelope> {
     return {
       name: 'claude',
       run: async (request) => {
@@ -378,6 +380,11 @@ export function verdictOf(verdict: 'pass' | 'fail', message = 'red', cause: Gate
     durationMs: 5,
     findings,
     log: null,
+    logHash: null,
+    definition: 'definition',
+    evidence: null,
+    judge: null,
+    usage: null,
   };
   return { passed, gates: [one], findings };
 }
@@ -389,7 +396,7 @@ export function takenOf(code: Oid | null, findings: readonly Finding[] = []): Ta
 
 /** A command gate. */
 export function gate(name: string, on: GateDefinition['on'] = ['issue', 'integration', 'spec']): GateDefinition {
-  return { name, kind: 'command', run: `npm run ${name}`, on, timeoutMs: 1000, env: [] };
+  return { name, kind: 'command', run: `npm run ${name}`, on, timeoutMs: 1000, env: [], afterGreen: false };
 }
 
 /** A policy with this budget and these gates. */
@@ -399,7 +406,7 @@ export function policyOf(
 ): Policy {
   return {
     drivers: { default: 'claude', byName: new Map() },
-    roles: { worker: 'claude' },
+    roles: { worker: 'claude', judge: 'claude', planner: 'claude' },
     budget: { attempts: 3, attemptTimeoutMs: 1000, rounds: 1, failures: 3, noProgress: 3, blocked: 1, ...budget },
     limits: { agents: 2, gates: 2, graceMs: 10 },
     gates,
@@ -427,8 +434,15 @@ export function issueOf(name: string, more: Partial<Issue> = {}): Issue {
   };
 }
 
-function outcomeOf(result: WorkerResult): DriverOutcome {
-  return { result, ended: { kind: 'exited', code: 0 }, durationMs: 1000, tail: 'the last lines' };
+function outcomeOf(result: WorkerResult): WorkerOutcome {
+  return {
+    result,
+    ended: { kind: 'exited', code: 0 },
+    durationMs: 1000,
+    tail: 'the last lines',
+    usage: unknownUsage,
+    model: null,
+  };
 }
 
 function never(): never {

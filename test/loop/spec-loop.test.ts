@@ -41,6 +41,7 @@ async function play(
     signal: stop.signal,
     emit: (event) => events.push(event),
     tip: () => oidOf('tip'),
+    base: oidOf('base'),
     tipCode: () => Promise.resolve(oidOf(`code-${String(requests.length)}`)),
     runIssues: () => {
       if (change.stop === 'issues') stop.abort();

@@ -11,6 +11,7 @@ import type { Verifier, WithCheckout } from '../gates/gate.js';
 import { findShell } from '../gates/shell.js';
 import { createVerifier } from '../gates/verify.js';
 import type { IssueId, Oid } from '../issue.js';
+import { Parking } from '../loop/parking.js';
 import type { EnvironmentRequest, WorkFolders } from '../loop/ports.js';
 import type { Clock } from '../platform/clock.js';
 import { childEnvironment, type Environment } from '../platform/environment.js';
@@ -45,6 +46,7 @@ export interface Workshop {
   readonly folders: WorkFolders;
   readonly verifier: Verifier;
   readonly driver: Driver;
+  readonly parking: Parking;
   readonly environment: (request: EnvironmentRequest) => Environment;
   readonly logFile: (issue: IssueId, attempt: number) => string;
   readonly envelopeFile: (issue: IssueId, attempt: number) => string;
@@ -92,6 +94,7 @@ export async function openWorkshop(ports: WorkshopPorts): Promise<Result<Worksho
     folders: workFolders(git, worktrees),
     verifier,
     driver: createDriver(definition, { clock, repository: top, own }),
+    parking: new Parking(clock),
     environment: ({ issue, attempt, folder, envelopeFile }) => ({
       ...childEnvironment(own, definition.env),
       GIRO_ROLE: 'worker',

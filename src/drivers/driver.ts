@@ -58,6 +58,8 @@ export type ActorResult<T> =
   | { readonly kind: 'failed'; readonly reason: string }
   /** Something around the agent broke: it does not count and is tried again later. */
   | { readonly kind: 'operation'; readonly reason: string; readonly until?: string }
+  /** The same, because the account is used up: nobody else who works on it is to be started before. */
+  | { readonly kind: 'usage-limit'; readonly reason: string; readonly until?: string }
   /** The run was stopped. */
   | { readonly kind: 'stopped' };
 

@@ -35,7 +35,8 @@ export function judgeEnding<T>(
 function judgeExit<T>(code: number, envelope: EnvelopeReading<T>, absent: T | null): ActorResult<T> {
   if (code === unavailableExit && envelope.kind === 'unavailable') {
     const { reason, until } = envelope.unavailable;
-    return { kind: 'operation', reason: `agent is unavailable: ${reason}`, ...(until === undefined ? {} : { until }) };
+    const kind = reason === 'usage-limit' ? 'usage-limit' : 'operation';
+    return { kind, reason: `agent is unavailable: ${reason}`, ...(until === undefined ? {} : { until }) };
   }
   if (code !== 0) {
     const why = envelope.kind === 'error' ? `: ${envelope.reason}` : '';

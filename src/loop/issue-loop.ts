@@ -16,7 +16,7 @@
  * L5 Once `signal` is aborted no agent and no gate is started; what is recorded stays to be resumed.
  */
 import type { DriverRequest } from '../drivers/driver.js';
-import { workerContract, type WorkerOutcome } from '../drivers/worker.js';
+import { workerContract, type WorkerOutcome, type WorkerResult } from '../drivers/worker.js';
 import { unreachable } from '../failure.js';
 import type { Verdict } from '../gates/gate.js';
 import { dueGates } from '../gates/gate.js';
@@ -90,10 +90,19 @@ async function attempt(run: Run): Promise<Step> {
   const spent = attemptsAllowed(run) - record.budgetUsed <= 0;
   if (spent) return escalate(run, { cause: 'budget-spent', why: 'no attempt is left', findings: lastFinding(record) });
   if (ports.signal.aborted) return 'stopped';
-  const worked = await run.slots.agent(() => work(run));
+  const worked = await whenOpen(run, () => work(run));
   if (worked === null) return 'stopped';
   if (worked.kind === 'unprepared') return operation(run, worked, { tail: '', findings: [] });
   return takeBack(run, worked);
+}
+
+/** Gives its slot back while agents are parked, so that whoever needs none goes on. */
+async function whenOpen<T>({ ports, slots }: Run, act: () => Promise<T>): Promise<T> {
+  for (;;) {
+    const worked = await slots.agent(async () => (ports.parking.isClosed ? null : { value: await act() }));
+    if (worked !== null) return worked.value;
+    await ports.parking.over(ports.signal);
+  }
 }
 
 type Worked =
@@ -128,7 +137,18 @@ async function work(run: Run): Promise<Worked | null> {
     log,
   });
   const outcome = await drive(run, { attempt: recorded.attempt, folder, log, findings, conflicts });
+  if (outcome.result.kind === 'usage-limit') park(run, outcome.result);
   return { kind: 'worked', attempt: recorded.attempt, base: recorded.base, outcome };
+}
+
+/** Still inside the slot: whoever gets it next must know. */
+function park(run: Run, limit: { readonly reason: string; readonly until?: string }): void {
+  const { ports } = run;
+  const inMs = pauseMs(ports, { failures: run.failures + 1, until: limit.until });
+  if (!ports.parking.park(inMs)) return;
+  const until = new Date(ports.clock.now() + inMs).toISOString();
+  const message = `${limit.reason}; no agent is started before ${until}`;
+  ports.emit({ type: 'run.notice', level: 'warning', message });
 }
 
 async function drive(
@@ -189,7 +209,7 @@ async function takeBack(run: Run, worked: Extract<Worked, { kind: 'worked' }>): 
     type: 'attempt.finished',
     issue: record.issue.id,
     attempt: worked.attempt,
-    result: judged ? 'committed' : result.kind === 'finished' ? 'failed' : result.kind,
+    result: judged ? 'committed' : shownResult(result),
     ended: outcome.ended,
     durationMs: outcome.durationMs,
     commit,
@@ -199,6 +219,11 @@ async function takeBack(run: Run, worked: Extract<Worked, { kind: 'worked' }>): 
   if (judged) return 'judge';
   const unchanged = taken.code !== null && empty;
   return unjudged(run, outcome, { findings: taken.findings, unchanged, ...(isNew ? {} : { line }) });
+}
+
+function shownResult({ kind }: WorkerResult): 'failed' | 'operation' | 'stopped' {
+  if (kind === 'finished') return 'failed';
+  return kind === 'usage-limit' ? 'operation' : kind;
 }
 
 /** What an attempt that is not judged left; `line`: it is not in History yet. */
@@ -216,6 +241,7 @@ async function unjudged(run: Run, outcome: WorkerOutcome, left: Left): Promise<S
       await record.recordVerdict({ verdict: 'stopped', gates: [], findings: left.findings, ...lineOf(left) });
       return 'stopped';
     case 'operation':
+    case 'usage-limit':
       return operation(run, result, { ...left, tail });
     case 'failed':
       return red(run, { ...left, findings: [{ message: result.reason, detail: tail }, ...left.findings] });
@@ -262,13 +288,20 @@ async function operation(
     const why = `${String(run.failures)} operation failures in a row`;
     return escalate(run, { cause: 'operation-failures', why, findings: [finding] });
   }
-  const backoffMs = Math.round(Math.min(60_000, 500 * 2 ** run.failures) * (0.5 + ports.jitter()));
-  const parkedMs =
-    broken.until === undefined ? 0 : Math.min(Date.parse(broken.until) - ports.clock.now(), longestParkMs);
-  const inMs = Math.max(backoffMs, parkedMs);
+  const inMs = pauseMs(ports, { failures: run.failures, until: broken.until });
   ports.emit({ type: 'issue.retrying', issue: record.issue.id, reason, inMs, failures: run.failures });
   await ports.clock.sleep(inMs, ports.signal);
   return 'attempt';
+}
+
+/** Grows with the failures in a row; `until`: when it says that it can be had again. */
+function pauseMs(
+  ports: IssueLoopPorts,
+  { failures, until }: { readonly failures: number; readonly until: string | undefined },
+): number {
+  const backoffMs = Math.round(Math.min(60_000, 500 * 2 ** failures) * (0.5 + ports.jitter()));
+  const parkedMs = until === undefined ? 0 : Math.min(Date.parse(until) - ports.clock.now(), longestParkMs);
+  return Math.max(backoffMs, parkedMs);
 }
 
 const longestParkMs = 24 * 60 * 60 * 1000;

@@ -9,6 +9,7 @@ import type { Clock } from '../platform/clock.js';
 import type { Environment } from '../platform/environment.js';
 import type { Policy } from '../policy.js';
 import type { Spec } from '../spec.js';
+import type { Parking } from './parking.js';
 
 /** One gate as it stands in History. */
 export interface GateNote {
@@ -135,6 +136,8 @@ export interface IssueLoopPorts {
   readonly spec: Pick<Spec, 'slug' | 'title' | 'body'>;
   readonly policy: Policy;
   readonly driver: DriverFor<WorkerEnvelope>;
+  /** Of everybody whom this driver works for. */
+  readonly parking: Parking;
   readonly folders: WorkFolders;
   readonly verifier: Verifier;
   readonly clock: Clock;

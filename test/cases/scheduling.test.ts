@@ -48,6 +48,29 @@ test('C016 an agent that cannot be started is recorded as such; the others finis
   expect(await project.issueFile('02-b')).toMatch(/agent\.sh.*(not found|does not exist|no such)/i);
 });
 
+test('an agent that has reached its usage limit: no other one is started before that ends', async () => {
+  const until = new Date(Date.now() + 4000).toISOString();
+  const project = await makeProject({
+    issues: { '01-a': {}, '02-b': {}, '03-c': {} },
+    budget: 'attempts = 1',
+    agent: [
+      'if [ ! -e "$HOME/limit" ]; then',
+      '  touch "$HOME/limit"',
+      `  echo '{"status":"unavailable","reason":"usage-limit","until":"${until}"}' > "$GIRO_ENVELOPE"`,
+      '  exit 75',
+      'fi',
+      'echo x > "$GIRO_ISSUE.txt"\n',
+    ].join('\n'),
+  });
+  const run = await project.implement('-c', '1');
+  expect(run.code).toBe(0);
+  const started = eventsOf(run, 'attempt.started');
+  expect(started.map((event) => event.issue).sort()).toEqual(['01-a', '01-a', '02-b', '03-c']);
+  // A timer may fire within the millisecond before.
+  expect(started.filter((event) => Date.parse(event.at) < Date.parse(until) - 5)).toHaveLength(1);
+  expect(eventsOf(run, 'run.notice').filter((event) => event.message.includes('usage-limit'))).toHaveLength(1);
+});
+
 test('C017 never more agents than the limit, retries included', async () => {
   const issues = Object.fromEntries(Array.from({ length: 10 }, (_, index) => [`${String(index + 1)}-work`, {}]));
   const project = await makeProject({

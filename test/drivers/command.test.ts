@@ -158,7 +158,7 @@ describe('how it ended', () => {
   test('exit 75 and the agreed object together are an operation; either alone is a failed attempt', async () => {
     const object = '{"status":"unavailable","reason":"usage-limit","until":"2030-01-02T03:04:05Z"}';
     expect((await shell(`echo '${object}' > "$GIRO_ENVELOPE"; exit 75`)).result).toEqual({
-      kind: 'operation',
+      kind: 'usage-limit',
       reason: 'agent is unavailable: usage-limit',
       until: '2030-01-02T03:04:05.000Z',
     });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { blocked, done, gate, issueOf, LoopRig, oidOf, operation, takenOf, verdictOf } from './rig.js';
+import { blocked, done, gate, issueOf, LoopRig, oidOf, operation, takenOf, usageLimit, verdictOf } from './rig.js';
 
 /** Red with another message each time, so that nothing but the budget ends the loop. */
 function alwaysRed(rig: LoopRig): void {
@@ -181,6 +181,57 @@ describe('an operation that broke', () => {
     expect(rig.event('issue.retrying')[1]).toMatchObject({ inMs: 86_400_000 });
     await rig.clock.advance(86_400_000);
     expect(await running).toBe('integrated');
+  });
+
+  test('that is a usage limit parks everybody on the account, and only those who need an agent', async () => {
+    const first = new LoopRig();
+    const [waits, judges] = [new LoopRig(first), new LoopRig(first)];
+    first.plays.push({ result: usageLimit(new Date(first.clock.now() + 3_600_000).toISOString()) });
+    judges.record.judging();
+    const running = first.run();
+    await first.clock.waiting();
+    expect(first.event('run.notice')).toMatchObject([{ message: expect.stringContaining('2030-01-01T01:00:00') }]);
+    const waiting = waits.run();
+    await first.clock.waiting(2);
+    expect(waits.log).toEqual(['slot']);
+    expect(await judges.run()).toBe('integrated');
+    await first.clock.advance(3_599_999);
+    expect([first.drives, waits.drives]).toEqual([1, 0]);
+    await first.clock.advance(1);
+    expect(await Promise.all([running, waiting])).toEqual(['integrated', 'integrated']);
+    expect([first.drives, waits.drives]).toEqual([2, 1]);
+    expect(waits.record.attempt).toBe(1);
+    expect(waits.event('run.notice')).toEqual([]);
+  });
+
+  test('that is a usage limit without a time parks for the usual pause; another trouble parks nobody else', async () => {
+    for (const [result, parks] of [
+      [usageLimit(), true],
+      [operation('agent is unavailable: network', '2030-01-01T01:00:00Z'), false],
+    ] as const) {
+      const first = new LoopRig();
+      const second = new LoopRig(first);
+      first.plays.push({ result });
+      const running = first.run();
+      await first.clock.waiting();
+      const beside = second.run();
+      if (parks) await first.clock.waiting(2);
+      else expect(await beside).toBe('integrated');
+      await first.clock.advance(parks ? 1000 : 3_600_000);
+      expect(await Promise.all([running, beside])).toEqual(['integrated', 'integrated']);
+    }
+  });
+
+  test('that parked it does not keep it from being stopped', async () => {
+    const first = new LoopRig();
+    const second = new LoopRig(first);
+    first.plays.push({ result: usageLimit('2030-01-01T01:00:00Z') });
+    const running = first.run();
+    await first.clock.waiting();
+    const waiting = second.run();
+    await first.clock.waiting(2);
+    for (const rig of [first, second]) rig.stop.abort(new Error('stop'));
+    expect(await Promise.all([running, waiting])).toEqual(['stopped', 'stopped']);
   });
 
   test('keeps what the agent left and what was found on it', async () => {

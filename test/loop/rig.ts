@@ -14,6 +14,7 @@ import {
 } from '../../src/issue.js';
 import type { IssueEnd } from '../../src/loop/decide.js';
 import { runIssue } from '../../src/loop/issue-loop.js';
+import { Parking } from '../../src/loop/parking.js';
 import type { IssueLoopPorts, IssueRecord, LaneAnswer, Taken, WorkFolders, WorkNote } from '../../src/loop/ports.js';
 import type { GateDefinition, Policy } from '../../src/policy.js';
 import {
@@ -242,7 +243,8 @@ export interface Play {
 export class LoopRig {
   readonly log: string[] = [];
   readonly events: EventBody[] = [];
-  readonly clock = new FakeClock();
+  readonly clock: FakeClock;
+  readonly parking: Parking;
   readonly stop = new AbortController();
   readonly record = new FakeRecord(this.log);
   readonly prompts: string[] = [];
@@ -258,6 +260,12 @@ export class LoopRig {
   onDrive: (request: DriverRequest) => void | Promise<void> = () => undefined;
   prepareFails: string | null = null;
   #drives = 0;
+
+  /** Beside another one: on the same account, at the same time. */
+  constructor(beside?: LoopRig) {
+    this.clock = beside?.clock ?? new FakeClock();
+    this.parking = beside?.parking ?? new Parking(this.clock);
+  }
 
   run(): Promise<IssueEnd> {
     const agent = async <T>(act: () => Promise<T>): Promise<T> => {
@@ -281,6 +289,7 @@ export class LoopRig {
       spec: { slug: parseSpecSlug('s1') ?? never(), title: 'A Spec', body: 'What is wanted.' },
       policy: policyOf(this.budget, this.gates),
       driver: this.#driver(),
+      parking: this.parking,
       folders: this.#folders(),
       verifier: {
         verify: async (request) => {
@@ -365,6 +374,14 @@ export function blocked(question?: string): WorkerResult {
 
 export function operation(reason = 'network', until?: string): WorkerResult {
   return { kind: 'operation', reason, ...(until === undefined ? {} : { until }) };
+}
+
+export function usageLimit(until?: string): WorkerResult {
+  return {
+    kind: 'usage-limit',
+    reason: 'agent is unavailable: usage-limit',
+    ...(until === undefined ? {} : { until }),
+  };
 }
 
 /** A verdict of one gate. */

@@ -1,0 +1,34 @@
+/**
+ * The pause that everybody takes who works on an account whose usage limit is reached (DESIGN 5).
+ *
+ * Without it the Issues of a Spec would run into the limit one after another, each in a worktree that was made for nothing,
+ * until all of them have asked a person about the same thing.
+ */
+import type { Clock } from '../platform/clock.js';
+
+/** Whether agents may be started now. */
+export class Parking {
+  readonly #clock: Clock;
+  #until = -Infinity;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** True: nobody is to start an agent. */
+  get isClosed(): boolean {
+    return this.#clock.monotonic() < this.#until;
+  }
+
+  /** Starts no agent for so long; true when that is the first to be heard of it. Never shortens a pause. */
+  park(ms: number): boolean {
+    const wasClosed = this.isClosed;
+    this.#until = Math.max(this.#until, this.#clock.monotonic() + ms);
+    return !wasClosed;
+  }
+
+  /** Resolves when agents may be started again, or at an abort. */
+  async over(signal: AbortSignal): Promise<void> {
+    while (this.isClosed && !signal.aborted) await this.#clock.sleep(this.#until - this.#clock.monotonic(), signal);
+  }
+}

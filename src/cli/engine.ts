@@ -69,9 +69,16 @@ interface Running {
   readonly workshop: Workshop;
   readonly landing: LandingPorts;
   readonly states: Map<IssueId, IssueState>;
-  /** Issues that are being executed. */
-  readonly moving: Set<IssueId>;
+  readonly moving: Moving;
   readonly stray: () => Promise<readonly string[]>;
+}
+
+/** What may still come to a landing. */
+interface Moving {
+  /** Issues that are being executed. */
+  readonly issues: Set<IssueId>;
+  /** Something ready is held back for a moment, and will be executed. */
+  isHolding: boolean;
 }
 
 /** Runs a Spec, or one of its Issues, to its end. */
@@ -121,13 +128,14 @@ function sayStarted(request: EngineRequest, base: Oid): void {
 
 function run(request: EngineRequest, parts: Pick<Running, 'opening' | 'opened' | 'workshop' | 'stray'>): Running {
   const { git, prepared, clock, signal, emit } = request;
-  const moving = new Set<IssueId>();
+  const moving: Moving = { issues: new Set(), isHolding: false };
   const lane: Lane = new Lane({
     git,
     ref: integrationRef(prepared.spec),
     tip: parts.opened.tip,
     checkedOut: () => checkedOutIn(git, integrationRef(prepared.spec)),
-    nothingElseMoves: () => moving.size === lane.held,
+    // What waits for a held lease, or for what is held, cannot move either; what waits for a slot has those of the held.
+    nothingElseMoves: () => moving.issues.size === lane.held && !moving.isHolding,
     clock,
     signal,
   });
@@ -185,17 +193,20 @@ async function runIssues(running: Running): Promise<void> {
     estimate: estimatesOf(new Map(opened.issues.map(({ id, history }) => [id, journals.get(id)?.history ?? history]))),
     clock,
     signal,
+    onHold: (isHolding) => {
+      moving.isHolding = isHolding;
+    },
     execute: async (id, slots) => {
       const issue = byId.get(id);
       if (issue === undefined) throw new Error(`no such Issue: ${id}`);
-      moving.add(id);
+      moving.issues.add(id);
       try {
         const journal = journals.get(id) ?? (await journalOf(opening, opened, { issue, tip: landing.lane.tip }));
         const end = await runIssue(ports, journal, slots);
         if (end === 'integrated') states.set(id, 'done');
         return end;
       } finally {
-        moving.delete(id);
+        moving.issues.delete(id);
       }
     },
   });

@@ -63,6 +63,8 @@ export interface SchedulerRequest {
   readonly estimate: (id: IssueId) => number;
   readonly clock: Clock;
   readonly signal: AbortSignal;
+  /** Told when something ready begins or ceases to be held back for a landing: it will start, though nothing runs. */
+  readonly onHold?: (isHolding: boolean) => void;
   /** Runs an Issue until it is at rest. Rejecting with the signal's own reason after an abort counts as `stopped`. */
   readonly execute: (id: IssueId, slots: AgentSlots) => Promise<ExecutionOutcome>;
 }
@@ -252,13 +254,15 @@ class Scheduling {
     if (at === (this.#alarm?.at ?? null)) return;
     this.#alarm?.off.abort();
     this.#alarm = null;
+    const { clock, onHold } = this.#request;
+    onHold?.(at !== null);
     if (at === null) return;
-    const { clock } = this.#request;
     const alarm = { at, off: new AbortController() };
     this.#alarm = alarm;
     void clock.sleep(at - clock.monotonic(), alarm.off.signal).then(() => {
       if (this.#alarm !== alarm) return;
       this.#alarm = null;
+      onHold?.(false);
       this.#tick();
     });
   }

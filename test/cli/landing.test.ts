@@ -29,6 +29,30 @@ test('a gate that ran on the Issue’s own code and cannot run on the merged one
   expect(run.code).toBe(0);
 });
 
+test('what is held gives its slots and, when nothing else moves, its leases to the others: each is tried, then the run ends', async () => {
+  const project = await makeProject({
+    issues: {
+      '01-a': { frontmatter: 'touches: ["x/**"]' },
+      '02-b': { frontmatter: 'touches: ["x/y/**"]' },
+      '03-c': {},
+      '04-d': { frontmatter: 'depends-on: [1]' },
+    },
+    agent: 'while [ ! -f "$HOME/go" ]; do sleep 0.02; done; echo x > "$GIRO_ISSUE.txt"\n',
+  });
+  const started = project.start(['implement', 's1', '--json', '-c', '1']);
+  await started.event('attempt.started');
+  const mine = join(project.folder, 'mine');
+  await project.git('worktree', 'add', '-q', mine, 'giro/s1');
+  await writeFile(join(project.home, 'go'), '');
+  const run = await started.ended;
+  expect(run.code).toBe(2);
+  expect(eventsOf(run, 'attempt.started').map((event) => event.issue)).toEqual(['01-a', '03-c', '02-b']);
+  await project.git('-C', mine, 'switch', '-q', '--detach');
+  const again = await project.implement();
+  expect(again.code).toBe(0);
+  expect(eventsOf(again, 'attempt.started').map((event) => event.issue)).toEqual(['04-d']);
+});
+
 test('a branch that a person checks out meanwhile is not moved: everything else ends, and the next run only lands', async () => {
   const project = await makeProject({
     issues: { '01-a': {} },

@@ -78,6 +78,7 @@ function bench(
   const began: string[] = [];
   const short = (own: IssueId): string => own.replace(/^\d+-/, '');
   const result = schedule({
+    ...(more.onHold === undefined ? {} : { onHold: more.onHold }),
     issues: nodes(graph).map((node) => ({
       ...node,
       touches: [],
@@ -380,8 +381,8 @@ describe('abort', () => {
 
 describe('a slot that frees just before a landing', () => {
   /** x has taken 10 s, so that landings are worth 500 ms; a leads to the long path of b, and c is short. */
-  async function beforeLanding(): Promise<Bench> {
-    const run = bench('x, a: x, b: a, c: x, d: x', { concurrency: 1, estimate: { b: 10 } });
+  async function beforeLanding(onHold: (isHolding: boolean) => void = () => undefined): Promise<Bench> {
+    const run = bench('x, a: x, b: a, c: x, d: x', { concurrency: 1, estimate: { b: 10 }, onHold });
     await run.clock.advance(10_000);
     await land(run.of('x'));
     expect(run.working()).toBe('a');
@@ -408,6 +409,19 @@ describe('a slot that frees just before a landing', () => {
     expect(run.clock.sleeping).toBe(0);
     await run.of('a').end('integrated');
     expect(run.working()).toBe('c');
+  });
+
+  test('is told while it is held: what is ready will start, although nothing runs', async () => {
+    const told: boolean[] = [];
+    const late = await beforeLanding((isHolding) => told.push(isHolding));
+    expect(told).toEqual([true]);
+    await late.clock.advance(50);
+    expect(told).toEqual([true, false]);
+    const landed = await beforeLanding((isHolding) => told.push(isHolding));
+    await landed.of('a').end('integrated');
+    const stopped = await beforeLanding((isHolding) => told.push(isHolding));
+    stopped.abort.abort();
+    expect(told).toEqual([true, false, true, false, true, false]);
   });
 
   test('is not held when the landing fails or goes back to its agent', async () => {

@@ -1,18 +1,12 @@
 /** Reads objects through one long-lived `cat-file --batch`, and writes trees by editing what was read. */
 import type { Conversation } from '../platform/plumbing.js';
 import { parseOid, type Oid } from '../issue.js';
-import {
-  decodeCommit,
-  decodeTree,
-  encodeTree,
-  isSafeComponent,
-  sortTree,
-  treeMode,
-  type ObjectKind,
-} from './objects.js';
+import { decodeCommit, decodeTree, isSafeComponent, treeMode, type ObjectKind } from './objects.js';
+import { compareTrees, findEntry, foldersOf, sorted, spliceTree } from './tree-bytes.js';
 import {
   GitError,
   type CommitInfo,
+  type EntryChange,
   type HashName,
   type TreeEntry,
   type TreeFile,
@@ -164,7 +158,7 @@ const largestKeptBlob = 64 * 1024;
 export class Objects {
   readonly #ports: ObjectPorts;
   readonly #reader: ObjectReader;
-  readonly #trees = new Cache<readonly TreeEntry[]>(16 * 1024 * 1024);
+  readonly #trees = new Cache<Buffer>(4 * 1024 * 1024);
   readonly #commits = new Cache<CommitInfo>(4 * 1024 * 1024);
   readonly #blobs = new Cache<Buffer>(4 * 1024 * 1024);
   /** Trees that were made and that nothing stored names yet: many are only a step on the way to another, or a name. */
@@ -181,27 +175,29 @@ export class Objects {
   }
 
   async readTree(oid: Oid): Promise<readonly TreeEntry[]> {
-    const known = this.#trees.get(oid);
-    if (known !== undefined) return known;
-    if (oid === this.#ports.emptyTree) return [];
-    const pending = this.#pending.get(oid);
-    if (pending !== undefined) return this.#rememberTree(oid, pending);
-    const commit = this.#commits.get(oid);
-    if (commit !== undefined) return this.readTree(commit.tree);
-    const object = await this.#read(oid);
-    if (object.type === 'commit') return this.readTree(this.#rememberCommit(oid, object.data).tree);
-    return this.#rememberTree(oid, expectKind(object, oid, 'tree'));
+    return decodeTree((await this.#tree(oid)).data, this.#ports.hash);
   }
 
   /** The tree that an object stands for: its own, or its commit's. */
   async treeOf(oid: Oid): Promise<Oid> {
-    if (oid === this.#ports.emptyTree || this.#pending.has(oid) || this.#trees.get(oid) !== undefined) return oid;
+    return this.#commits.get(oid)?.tree ?? (await this.#tree(oid)).oid;
+  }
+
+  async changedEntries(from: Oid | null, to: Oid): Promise<readonly EntryChange[]> {
+    const [was, is] = await Promise.all([this.#tree(from ?? this.#ports.emptyTree), this.#tree(to)]);
+    return was.oid === is.oid ? [] : compareTrees(was.data, is.data, this.#ports.hash);
+  }
+
+  async #tree(oid: Oid): Promise<{ readonly oid: Oid; readonly data: Buffer }> {
+    if (oid === this.#ports.emptyTree) return { oid, data: Buffer.alloc(0) };
+    const known = this.#trees.get(oid) ?? this.#pending.get(oid);
+    if (known !== undefined) return { oid, data: known };
     const commit = this.#commits.get(oid);
-    if (commit !== undefined) return commit.tree;
+    if (commit !== undefined) return this.#tree(commit.tree);
     const object = await this.#read(oid);
-    if (object.type === 'commit') return this.#rememberCommit(oid, object.data).tree;
-    this.#rememberTree(oid, expectKind(object, oid, 'tree'));
-    return oid;
+    if (object.type === 'commit') return this.#tree(this.#rememberCommit(oid, object.data).tree);
+    const data = sorted(expectKind(object, oid, 'tree'), this.#ports.hash);
+    return { oid, data: this.#rememberTree(oid, data) };
   }
 
   async readBlob(oid: Oid): Promise<Buffer> {
@@ -230,9 +226,9 @@ export class Objects {
     let found: TreeTarget = { mode: treeMode, oid: tree };
     for (const name of path.split('/')) {
       if (found.mode !== treeMode) return null;
-      const entry: TreeEntry | undefined = (await this.readTree(found.oid)).find((one) => one.name === name);
-      if (entry === undefined) return null;
-      found = { mode: entry.mode, oid: entry.oid };
+      const entry: TreeTarget | null = findEntry((await this.#tree(found.oid)).data, this.#ports.hash, name);
+      if (entry === null) return null;
+      found = entry;
     }
     return found;
   }
@@ -257,41 +253,37 @@ export class Objects {
   async editTree(tree: Oid, edits: ReadonlyMap<string, TreeTarget | null>): Promise<Oid> {
     const root: Edits = new Map();
     for (const [path, target] of edits) addEdit(root, path, target);
-    return (await this.#edit(tree, root)) ?? this.#writeTree([]);
+    return (await this.#edit(tree, root)) ?? this.#ports.emptyTree;
   }
 
   /** The edited folder; `null` when nothing is left in it. */
-  async #edit(tree: Oid | null, edits: Edits): Promise<Oid | null> {
-    const before = tree === null ? [] : await this.readTree(tree);
-    const entries = new Map(before.map((entry) => [entry.name, entry]));
-    await Promise.all(
-      [...edits].map(async ([name, edit]) => {
-        const target = edit instanceof Map ? await this.#editBelow(entries.get(name), edit) : edit;
-        if (target === null) entries.delete(name);
-        else entries.set(name, { ...target, name });
+  async #edit(tree: Oid, edits: Edits): Promise<Oid | null> {
+    const { hash } = this.#ports;
+    const before = await this.#tree(tree);
+    const targets = await Promise.all(
+      [...edits].map(async ([name, edit]): Promise<[string, TreeTarget | null]> => {
+        if (!(edit instanceof Map)) return [name, edit];
+        return [name, await this.#editBelow(findEntry(before.data, hash, name), edit)];
       }),
     );
-    if (entries.size === 0) return null;
-    const after = [...entries.values()];
-    const same =
-      tree !== null && after.length === before.length && after.every((entry, at) => sameEntry(entry, before[at]));
+    const after = spliceTree(before.data, hash, new Map(targets));
+    if (after.length === 0) return null;
     // A tree that did not change is stored already. (A commit's name may have been given for it.)
-    return same && this.#trees.get(tree) !== undefined ? tree : this.#writeTree(after);
+    return after.equals(before.data) ? before.oid : this.#writeTree(after);
   }
 
-  async #editBelow(entry: TreeEntry | undefined, edits: Edits): Promise<TreeTarget | null> {
+  async #editBelow(entry: TreeTarget | null, edits: Edits): Promise<TreeTarget | null> {
     const folder = entry?.mode === treeMode ? entry.oid : null;
     // Removing something below a file, or below nothing, leaves what is there.
-    if (folder === null && !holdsTarget(edits)) return entry ?? null;
-    const oid = await this.#edit(folder, edits);
+    if (folder === null && !holdsTarget(edits)) return entry;
+    const oid = await this.#edit(folder ?? this.#ports.emptyTree, edits);
     return oid === null ? null : { mode: treeMode, oid };
   }
 
-  async #writeTree(entries: readonly TreeEntry[]): Promise<Oid> {
-    const data = encodeTree(entries);
+  async #writeTree(data: Buffer): Promise<Oid> {
     const oid = this.#ports.name('tree', data);
-    this.#trees.set(oid, sortTree(entries), data.length * 4 + 100);
-    this.#pending.set(oid, data);
+    if (this.#pending.has(oid)) return oid;
+    this.#pending.set(oid, this.#rememberTree(oid, data));
     this.#pendingBytes += data.length;
     if (this.#pendingBytes > maxPendingBytes) for (const [old] of [...this.#pending]) await this.#storePending(old);
     return oid;
@@ -304,7 +296,7 @@ export class Objects {
       const data = this.#pending.get(oid);
       if (data === undefined || found.has(oid)) return;
       found.add(oid);
-      for (const entry of decodeTree(data, this.#ports.hash)) if (entry.mode === treeMode) visit(entry.oid);
+      for (const folder of foldersOf(data, this.#ports.hash)) visit(folder.oid);
     };
     visit(tree);
     await Promise.all([...found].map((oid) => this.#storePending(oid)));
@@ -333,14 +325,16 @@ export class Objects {
   }
 
   #rememberBlob(oid: Oid, data: Buffer): Buffer {
-    if (data.length <= largestKeptBlob) this.#blobs.set(oid, data, data.length + 100);
-    return data;
+    if (data.length > largestKeptBlob) return data;
+    const own = apart(data);
+    this.#blobs.set(oid, own, own.length + 300);
+    return own;
   }
 
-  #rememberTree(oid: Oid, data: Buffer): readonly TreeEntry[] {
-    const entries = decodeTree(data, this.#ports.hash);
-    this.#trees.set(oid, entries, data.length * 4 + 100);
-    return entries;
+  #rememberTree(oid: Oid, data: Buffer): Buffer {
+    const own = apart(data);
+    this.#trees.set(oid, own, own.length + 100);
+    return own;
   }
 
   close(): Promise<void> {
@@ -353,8 +347,12 @@ function expectKind(object: StoredObject, oid: Oid, kind: ObjectKind): Buffer {
   return object.data;
 }
 
-function sameEntry(left: TreeEntry, right: TreeEntry | undefined): boolean {
-  return left.name === right?.name && left.oid === right.oid && left.mode === right.mode;
+/** What is kept must not keep the larger piece of memory alive that it was cut from. */
+function apart(data: Buffer): Buffer {
+  if (data.buffer.byteLength <= data.length * 1.25) return data;
+  const own = Buffer.allocUnsafeSlow(data.length);
+  data.copy(own);
+  return own;
 }
 
 function addEdit(root: Edits, path: string, target: TreeTarget | null): void {

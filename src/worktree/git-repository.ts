@@ -12,6 +12,7 @@ import { assertRefName, FileRefs, ProcessRefs, RefMover, type RefReader } from '
 import {
   GitError,
   type CommitInfo,
+  type EntryChange,
   type FileChange,
   type Git,
   type GitCall,
@@ -183,6 +184,10 @@ export class Repository implements Git {
 
   readTree(oid: Oid): Promise<readonly TreeEntry[]> {
     return this.#objects.readTree(oid);
+  }
+
+  changedEntries(from: Oid | null, to: Oid): Promise<readonly EntryChange[]> {
+    return this.#objects.changedEntries(from, to);
   }
 
   readBlob(oid: Oid): Promise<Buffer> {

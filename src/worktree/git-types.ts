@@ -18,6 +18,13 @@ export interface TreeEntry {
 /** Where a path of a tree points. */
 export type TreeTarget = Omit<TreeEntry, 'name'>;
 
+/** What differs at one name between two trees; `undefined`: nothing is there. */
+export interface EntryChange {
+  readonly name: string;
+  readonly was: TreeTarget | undefined;
+  readonly is: TreeTarget | undefined;
+}
+
 /** One file of a whole tree. */
 export interface TreeFile extends TreeTarget {
   readonly path: string;
@@ -114,6 +121,8 @@ export interface Git {
   readCommit(oid: Oid): Promise<CommitInfo>;
   /** Entries of a tree; a commit stands for its tree. */
   readTree(oid: Oid): Promise<readonly TreeEntry[]>;
+  /** The names at which two trees (or commits) differ, without looking further down; `null`: nothing is there. */
+  changedEntries(from: Oid | null, to: Oid): Promise<readonly EntryChange[]>;
   readBlob(oid: Oid): Promise<Buffer>;
   /** What a tree (or the tree of a commit) has at a path; `null` when nothing. */
   readPath(treeOrCommit: Oid, path: string): Promise<TreeTarget | null>;

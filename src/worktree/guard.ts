@@ -263,25 +263,21 @@ export function surveyFindings({
 
 /** Finds what may not be in a tree, among what is new or changed since `base`: what the base has stays as it is. */
 export async function inspectTree(
-  git: Pick<Git, 'readTree' | 'readBlob'>,
+  git: Pick<Git, 'readTree' | 'changedEntries' | 'readBlob'>,
   base: Oid,
   taken: Oid,
 ): Promise<readonly Finding[]> {
   const findings: Finding[] = [];
   const visit = async (from: Oid | null, to: Oid, prefix: string): Promise<void> => {
-    const before = new Map((from === null ? [] : await git.readTree(from)).map((entry) => [entry.name, entry]));
-    const after = await git.readTree(to);
-    findings.push(...foldedNames(before, after, prefix));
-    const changed = after.filter(
-      ({ name, oid, mode }) => before.get(name)?.oid !== oid || before.get(name)?.mode !== mode,
-    );
+    const changes = await git.changedEntries(from, to);
+    const fresh = changes.filter((change) => change.was === undefined).map(({ name }) => name);
+    if (fresh.length > 0) findings.push(...foldedNames(fresh, await git.readTree(to), prefix));
     await Promise.all(
-      changed.map(async (entry) => {
-        const path = prefix + entry.name;
-        const old = before.get(entry.name);
-        if (entry.mode === treeMode) await visit(old?.mode === treeMode ? old.oid : null, entry.oid, `${path}/`);
-        if (entry.mode === submoduleMode) findings.push(submoduleFinding(path));
-        if (entry.mode === linkMode) findings.push(...linkFinding(path, (await git.readBlob(entry.oid)).toString()));
+      changes.map(async ({ name, was, is }) => {
+        const path = prefix + name;
+        if (is?.mode === treeMode) await visit(was?.mode === treeMode ? was.oid : null, is.oid, `${path}/`);
+        if (is?.mode === submoduleMode) findings.push(submoduleFinding(path));
+        if (is?.mode === linkMode) findings.push(...linkFinding(path, (await git.readBlob(is.oid)).toString()));
       }),
     );
   };
@@ -324,25 +320,20 @@ export function leavesTree(path: string, target: string): boolean {
   return false;
 }
 
-/** Names of one folder that some file systems cannot hold side by side, unless the base had both. */
-function foldedNames(
-  before: ReadonlyMap<string, TreeEntry>,
-  after: readonly TreeEntry[],
-  prefix: string,
-): readonly Finding[] {
-  const byFold = new Map<string, TreeEntry[]>();
-  for (const entry of after) {
-    const fold = entry.name.normalize('NFC').toLowerCase();
-    const group = byFold.get(fold);
-    if (group === undefined) byFold.set(fold, [entry]);
-    else group.push(entry);
-  }
-  return [...byFold.values()]
-    .filter((group) => group.length > 1 && group.some(({ name }) => !before.has(name)))
+/** Names of one folder that some file systems cannot hold side by side, unless all of them were there before. */
+function foldedNames(fresh: readonly string[], entries: readonly TreeEntry[], prefix: string): readonly Finding[] {
+  const groups = new Map(fresh.map((name): [string, string[]] => [folded(name), []]));
+  for (const { name } of entries) groups.get(folded(name))?.push(name);
+  return [...groups.values()]
+    .filter((group) => group.length > 1)
     .map((group) => ({
-      file: prefix + (group[0]?.name ?? ''),
-      message: `names that are one and the same on some systems: ${group.map(({ name }) => printable(prefix + name)).join(', ')}`,
+      file: prefix + (group[0] ?? ''),
+      message: `names that are one and the same on some systems: ${group.map((name) => printable(prefix + name)).join(', ')}`,
     }));
+}
+
+function folded(name: string): string {
+  return name.normalize('NFC').toLowerCase();
 }
 
 function limited(findings: readonly Finding[]): readonly Finding[] {

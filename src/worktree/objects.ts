@@ -117,7 +117,7 @@ export function encodeName(name: string): Buffer {
 }
 
 /** Sorts entries as git does: by bytes, and a tree counts as if its name ended in `/`. */
-export function sortTree(entries: readonly TreeEntry[]): readonly TreeEntry[] {
+function sortTree(entries: readonly TreeEntry[]): readonly TreeEntry[] {
   const keyed = entries.map((entry) => ({ entry, key: entry.mode === treeMode ? `${entry.name}/` : entry.name }));
   if (keyed.every(({ key }) => isPlain(key))) keyed.sort((left, right) => (left.key < right.key ? -1 : 1));
   else keyed.sort((left, right) => Buffer.compare(encodeName(left.key), encodeName(right.key)));
@@ -142,9 +142,14 @@ export function encodeTree(entries: readonly TreeEntry[]): Buffer {
 /** Mode of a subtree as this code base writes it (git stores `40000`). */
 export const treeMode = '040000';
 
+/** How many bytes an object's name has inside a tree. */
+export function oidBytes(hash: HashName): number {
+  return hash === 'sha1' ? 20 : 32;
+}
+
 /** Reads a tree object. */
 export function decodeTree(data: Buffer, hash: HashName): readonly TreeEntry[] {
-  const width = hash === 'sha1' ? 20 : 32;
+  const width = oidBytes(hash);
   const entries: TreeEntry[] = [];
   for (let at = 0; at < data.length;) {
     const space = data.indexOf(0x20, at);

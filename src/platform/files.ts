@@ -153,34 +153,32 @@ export async function removeTree(path: string): Promise<void> {
 
 const quickEntries = 64;
 
-interface Removal {
-  readonly paths: string[];
-  readonly done: Promise<void>;
-}
+const maxRemovers = 2;
+let removers = 0;
 
-/** What waits for the removal that is going on. */
-let nextRemoval: Removal | null = null;
-let lastRemoval: Promise<void> = Promise.resolve();
+/** Folders that nobody removes yet. */
+const unremoved: { readonly path: string; readonly gone: () => void }[] = [];
 
-/**
- * By a process of its own, which needs a fifth of the time and does not use giro's; what comes while one is at work is left
- * to the next, all of it.
- */
+/** By a process of its own, which needs a fifth of the time and does not use giro's. */
 async function removeLarge(path: string): Promise<void> {
-  const removal = (nextRemoval ??= nextInLine());
-  removal.paths.push(path);
-  await removal.done;
+  await new Promise<void>((gone) => {
+    unremoved.push({ path, gone });
+    if (removers < maxRemovers) void removeWaiting();
+  });
   // Where there is no such program, or something withstood it.
   if (statIfExists(path) !== null) await fs.rm(path, { recursive: true, force: true });
 }
 
-function nextInLine(): Removal {
-  const paths: string[] = [];
-  lastRemoval = lastRemoval.then(async () => {
-    nextRemoval = null;
-    await runPlumbing({ file: '/bin/rm', args: ['-rf', '--', ...paths], env: { LC_ALL: 'C' }, cwd: '/' });
-  });
-  return { paths, done: lastRemoval };
+/** Takes its share of all that waits, until nothing does. */
+async function removeWaiting(): Promise<void> {
+  removers += 1;
+  while (unremoved.length > 0) {
+    const share = unremoved.splice(0, Math.ceil(unremoved.length / maxRemovers));
+    const args = ['-rf', '--', ...share.map(({ path }) => path)];
+    await runPlumbing({ file: '/bin/rm', args, env: { LC_ALL: 'C' }, cwd: '/' });
+    for (const { gone } of share) gone();
+  }
+  removers -= 1;
 }
 
 /** Removes a folder of a few entries; false when there is more, or when somebody is in the way. */

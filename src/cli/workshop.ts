@@ -1,5 +1,6 @@
 /** What agents and gates work with in a run: slots, worktrees, gate checkouts, the verifier, the driver. */
 import { createHash } from 'node:crypto';
+import { availableParallelism } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import PQueue from 'p-queue';
 import { createDriver } from '../drivers/create.js';
@@ -80,7 +81,7 @@ export async function openWorkshop(ports: WorkshopPorts): Promise<Result<Worksho
     },
   });
   const common = { git, policy: policy.worktree, slots, setup, notice };
-  const worktrees = createWorktrees({ ...common, spec, root, clock });
+  const worktrees = createWorktrees({ ...common, spec, root, clock, makers: foldersAtOnce() });
   const checkouts = createCheckouts({
     ...common,
     root: join(root, 'gates'),
@@ -107,11 +108,15 @@ export async function openWorkshop(ports: WorkshopPorts): Promise<Result<Worksho
     logFile: (issue, attempt) => join(runFolder, 'agents', `${issue}.${String(attempt)}.log`),
     envelopeFile: (issue, attempt) => join(runFolder, 'agents', `${issue}.${String(attempt)}.envelope.json`),
     async close() {
-      await worktrees.close();
-      await checkouts.close();
+      await Promise.all([worktrees.close(), checkouts.close()]);
       await slots.close();
     },
   });
+}
+
+/** Half of the processors are for the agents and gates that run already. */
+function foldersAtOnce(): number {
+  return Math.max(1, Math.trunc(availableParallelism() / 2));
 }
 
 function verifierOf(ports: WorkshopPorts, withCheckout: WithCheckout): Verifier {

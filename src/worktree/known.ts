@@ -1,7 +1,7 @@
 /** Whether the content of a folder is safe elsewhere, decided by comparing trees. */
 import type { Oid } from '../issue.js';
 import { specsFolder } from '../spec.js';
-import type { Git } from './git-types.js';
+import { GitError, type Git } from './git-types.js';
 import { treeMode } from './objects.js';
 
 /**
@@ -35,4 +35,18 @@ export async function holdsOnly(git: Pick<Git, 'readTree'>, tree: Oid, known: re
     if (mode !== treeMode || !(await holdsOnly(git, oid, folders))) return false;
   }
   return true;
+}
+
+/** Those of the trees that are still there: what was only shown may have been collected as garbage since, and is no help then. */
+export async function presentTrees(git: Pick<Git, 'readTree'>, trees: readonly Oid[]): Promise<readonly Oid[]> {
+  const present: Oid[] = [];
+  for (const tree of trees) {
+    try {
+      await git.readTree(tree);
+      present.push(tree);
+    } catch (error) {
+      if (!(error instanceof GitError)) throw error;
+    }
+  }
+  return present;
 }

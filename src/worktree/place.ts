@@ -12,7 +12,7 @@ import { giveIndex, hasOwnLink, headOf, resetAdmin, writeLink } from './admin.js
 import { readFacts, writeFacts } from './facts.js';
 import { GitError, type Git, type LinkedWorktree } from './git-types.js';
 import { inspectTree, refusedRepositories, removeFound, surveyFindings, surveyFolder } from './guard.js';
-import { holdsOnly, isKnownTree } from './known.js';
+import { holdsOnly, isKnownTree, presentTrees } from './known.js';
 import { saveCommit } from './salvage.js';
 import { ignorePattern, madeBySetup, type Setup, type SetupFailure } from './setup.js';
 import type { Slot, Slots } from './slots.js';
@@ -42,6 +42,12 @@ export interface Order {
   readonly commit: Oid;
   /** The tree to show; not always the commit's own. */
   readonly files: Oid;
+}
+
+/** How a folder is filled. */
+interface Filling {
+  readonly pristine: boolean;
+  readonly shown: () => void;
 }
 
 /** What a folder needs of the world. */
@@ -163,9 +169,9 @@ export class Place {
 
   /**
    * Makes the folder show the files, on the commit, with nothing else in it that giro did not bring. Whatever is in it must
-   * have been rescued. `pristine`: nothing in it is an agent's.
+   * have been rescued. `pristine`: nothing in it is an agent's. `shown`: called when the files are there, before the set-up.
    */
-  async fill(order: Order, pristine: boolean): Promise<Result<void, SetupFailure>> {
+  async fill(order: Order, { pristine, shown }: Filling): Promise<Result<void, SetupFailure>> {
     const { git, spec, slots } = this.#ports;
     const { folder } = this;
     const adminDir = this.#adminDir;
@@ -183,6 +189,7 @@ export class Place {
       await giveIndex(this.#index, adminDir);
       await git.checkOut(folder, this.#index, order.files);
     }
+    shown();
     const ready = await this.#setUp(order.files, pristine);
     if (!ready.ok) return ready;
     if (own === order.files) await giveIndex(this.#index, adminDir);
@@ -382,18 +389,4 @@ export class Place {
     const facts = { commit: this.#commit, shown: this.#shown, known: this.#known, filled, stashes: this.#stashes };
     await writeFacts(this.#facts, facts);
   }
-}
-
-/** What was only shown may have been collected as garbage since; it is no help any more then. */
-async function presentTrees(git: Pick<Git, 'readTree'>, trees: readonly Oid[]): Promise<readonly Oid[]> {
-  const present: Oid[] = [];
-  for (const tree of trees) {
-    try {
-      await git.readTree(tree);
-      present.push(tree);
-    } catch (error) {
-      if (!(error instanceof GitError)) throw error;
-    }
-  }
-  return present;
 }

@@ -57,6 +57,8 @@ export interface WorktreesPorts extends PlacePorts {
   /** Folder for the worktrees of this Spec. */
   readonly root: string;
   readonly policy: Pick<WorktreePolicy, 'keep'>;
+  /** How many new folders are filled at once. */
+  readonly makers: number;
   readonly clock: Pick<Clock, 'now' | 'monotonic' | 'sleep'>;
 }
 
@@ -78,7 +80,7 @@ class WorktreeRoom implements Worktrees {
 
   constructor(ports: WorktreesPorts) {
     this.#ports = ports;
-    this.#returns = new Returns(ports.clock);
+    this.#returns = new Returns(ports.clock, ports.makers);
   }
 
   async prepare(issue: IssueId, commit: Oid, files: Oid): Promise<Result<Worktree>> {
@@ -86,10 +88,7 @@ class WorktreeRoom implements Worktrees {
     try {
       const used = (await this.#rescued(order)) ?? (await this.#reuse(order)) ?? (await this.#awaited(order));
       if (used !== null) return await this.#fill(used, order);
-      return await this.#returns.making(async () => {
-        const made = await this.#make(order);
-        return made.ok ? this.#fill(made.value, order) : made;
-      });
+      return await this.#inTurn(order);
     } catch (error) {
       // Git could not (a full disk, a file that withstands): the Issue waits or asks, the run goes on.
       if (!(error instanceof GitError)) throw error;
@@ -97,8 +96,28 @@ class WorktreeRoom implements Worktrees {
     }
   }
 
-  async #fill({ place, pristine }: Found, order: Order): Promise<Result<Worktree>> {
-    const filled = await place.fill(order, pristine);
+  /** In a new folder, unless one comes back before it is this one's turn. */
+  async #inTurn(order: Order): Promise<Result<Worktree>> {
+    for (;;) {
+      const turn = await this.#returns.turn();
+      if (turn === null) {
+        const used = await this.#reuse(order);
+        if (used !== null) return this.#fill(used, order);
+        continue;
+      }
+      try {
+        return await this.#returns.making(async () => {
+          const made = await this.#make(order);
+          return made.ok ? this.#fill(made.value, order, turn.over) : made;
+        });
+      } finally {
+        turn.over();
+      }
+    }
+  }
+
+  async #fill({ place, pristine }: Found, order: Order, shown = (): void => undefined): Promise<Result<Worktree>> {
+    const filled = await place.fill(order, { pristine, shown });
     return filled.ok ? ok(worktreeOf(place, order.commit)) : failed(setupFailure(filled.failure));
   }
 
@@ -132,7 +151,7 @@ class WorktreeRoom implements Worktrees {
   }
 
   async close(): Promise<void> {
-    for (const place of this.#released.splice(0)) await this.#remove(place);
+    await Promise.all(this.#released.splice(0).map((place) => this.#remove(place)));
     await this.#trash.emptied();
   }
 

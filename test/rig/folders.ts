@@ -73,7 +73,12 @@ export async function startRun(
     ...change.setup,
   });
   const shared = { git, policy, root, slots, setup, notice };
-  const worktrees = createWorktrees({ ...shared, spec: change.spec ?? specSlug('auth'), clock: systemClock });
+  const worktrees = createWorktrees({
+    ...shared,
+    spec: change.spec ?? specSlug('auth'),
+    clock: systemClock,
+    makers: 2,
+  });
   const limit = change.limit ?? 2;
   const checkouts = createCheckouts({ ...shared, baseSpecs: null, limit });
   onTestFinished(() => git.close());

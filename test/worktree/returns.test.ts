@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Returns } from '../../src/worktree/returns.js';
+import { Returns, type Turn } from '../../src/worktree/returns.js';
 import { FakeClock } from '../rig/clock.js';
 import { issueId } from '../rig/folders.js';
 
@@ -15,7 +15,7 @@ interface Scene {
 /** So many Issues are judged, and making a folder took as long as above. */
 async function scene(judged: number, working = 8): Promise<Scene> {
   const clock = new FakeClock();
-  const returns = new Returns(clock);
+  const returns = new Returns(clock, 2);
   await returns.making(() => clock.advance(makingMs));
   for (let issue = 1; issue <= judged; issue += 1) returns.expect(issueId(`${String(issue)}-x`));
   return {
@@ -91,7 +91,42 @@ test('one that is not about to come back any more does not count', async () => {
 });
 
 test('the first folders are made without a wait', async () => {
-  const returns = new Returns(new FakeClock());
+  const returns = new Returns(new FakeClock(), 2);
   for (const issue of ['1-a', '2-b', '3-c', '4-d', '5-e']) returns.expect(issueId(issue));
   await returns.wait(13);
+});
+
+/** Asks for a turn, and says what came of that so far. */
+function ask(returns: Returns): { readonly answer: () => Turn | null | 'waiting' } {
+  let answer: Turn | null | 'waiting' = 'waiting';
+  void returns.turn().then((turn) => (answer = turn));
+  return { answer: () => answer };
+}
+
+test('only so many folders are made at once, in the order of asking; one that is over twice counts once', async () => {
+  const returns = new Returns(new FakeClock(), 2);
+  const [first, second, third, fourth] = [ask(returns), ask(returns), ask(returns), ask(returns)];
+  await settled();
+  expect([third.answer(), fourth.answer()]).toEqual(['waiting', 'waiting']);
+  expect(second.answer()).not.toBe('waiting');
+  const turn = first.answer();
+  if (turn === null || turn === 'waiting') throw new Error('no turn');
+  turn.over();
+  turn.over();
+  await settled();
+  expect(third.answer()).not.toBe('waiting');
+  expect(fourth.answer()).toBe('waiting');
+});
+
+test('whoever waits for a turn is told when a folder comes back instead, and takes no turn', async () => {
+  const returns = new Returns(new FakeClock(), 1);
+  const making = await returns.turn();
+  const [longest, next] = [ask(returns), ask(returns)];
+  returns.cameBack(issueId('1-x'));
+  await settled();
+  expect([longest.answer(), next.answer()]).toEqual([null, 'waiting']);
+  making?.over();
+  await settled();
+  expect(next.answer()).not.toBe('waiting');
+  expect(ask(returns).answer()).toBe('waiting');
 });

@@ -1,5 +1,5 @@
 /** Everything that happens in a run, as one closed union. `docs/events.md` lists them for readers of NDJSON. */
-import type { Finding, IssueId, IssueState, Oid, Phase, SpecSlug } from './issue.js';
+import type { Evidence, Finding, IssueId, IssueState, Oid, Phase, SpecSlug } from './issue.js';
 import type { GateScope } from './policy.js';
 import type { SpecState } from './spec.js';
 
@@ -112,6 +112,10 @@ export type EventBody =
       readonly durationMs: number;
       readonly ended: Ended | null;
       readonly findings: readonly Finding[];
+      /** Why it is red; absent when it passed. */
+      readonly cause?: string;
+      /** What its run shows that was tested; absent when there is nothing that giro can read. */
+      readonly evidence?: Evidence;
     }
   | {
       readonly type: 'attempt.judged';

@@ -119,3 +119,19 @@ export function withoutTimes(text: string): string {
     .replace(/:\d+(?::\d+)?\b/g, ':<line>')
     .replace(/\b(?:0x[0-9a-f]+|[0-9a-f]{12,})\b/gi, '<id>');
 }
+
+/** What a gate's run says that it tested, read from the closing lines of its test runners. */
+export interface Evidence {
+  /** Which runners were read, such as `vitest`; several are joined with ` + `. */
+  readonly runner: string;
+  /** Tests that ran; `null`: some did, and the runner does not say how many. */
+  readonly tests: number | null;
+  /** Tests that failed, and whatever else the runner counts as broken, such as a file that could not be loaded. */
+  readonly failed: number;
+  /** Tests that were skipped, filtered out or left for later. */
+  readonly skipped: number;
+  /** Identities of failed tests; fewer than `failed` where the runner does not name everything that broke. */
+  readonly failures: readonly string[];
+  /** Identities of all tests that passed; absent where the runner does not list them, or lists too many to keep. */
+  readonly passes?: readonly string[];
+}

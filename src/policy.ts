@@ -21,6 +21,18 @@ export type DriverDefinition =
 /** Where a gate is due. */
 export type GateScope = 'issue' | 'integration' | 'spec';
 
+/** What a command gate must show beside its exit code. */
+export interface GateRules {
+  /** Tests that must have run. */
+  readonly minTests: number | null;
+  /** A regular expression that some line of the output must match. */
+  readonly mustMatch: string | null;
+  /** One that no line may match. */
+  readonly mustNotMatch: string | null;
+  /** Where the gate writes its JUnit report, relative to the checkout. */
+  readonly junit: string | null;
+}
+
 /** What every gate of `[verify]` has. */
 interface GateCommon {
   readonly name: string;
@@ -38,6 +50,7 @@ export interface CommandGate extends GateCommon {
   readonly kind: 'command';
   /** Shell command line, run with `pipefail`. */
   readonly run: string;
+  readonly rules: GateRules;
 }
 
 /** A gate that is a rubric, applied by a judge. */

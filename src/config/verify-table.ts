@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { GateDefinition, GateScope } from '../policy.js';
 import { checkTable, describe, duration, isTable, variableNames, word, type Checked, type Problem } from './check.js';
 import { quote, suggest } from './diagnostic.js';
+import { ruleShape, rulesOf } from './evidence-table.js';
 import { distinct } from './fields.js';
 import type { TomlPath } from './toml.js';
 
@@ -61,7 +62,8 @@ function readGate(name: string, input: unknown, defaultTimeoutMs: number): Check
     return { problems: short };
   }
   const { run, on, timeout, env, 'after-green': afterGreen } = value;
-  return { problems, value: { name, kind: 'command', run, on: distinct(on), timeoutMs: timeout, env, afterGreen } };
+  const common = { name, on: distinct(on), timeoutMs: timeout, env, afterGreen };
+  return { problems, value: { ...common, kind: 'command', run, rules: rulesOf(value) } };
 }
 
 function nameProblem(name: string, path: TomlPath): Problem | undefined {
@@ -99,6 +101,7 @@ function gateSchema(defaultTimeoutMs: number) {
     timeout: duration().default(defaultTimeoutMs),
     env: variableNames(),
     'after-green': z.boolean({ error: 'must be true or false' }).default(false),
+    ...ruleShape,
   });
 }
 

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { Oid } from '../issue.js';
+import type { Evidence, Oid } from '../issue.js';
 import { makeFolder, readIfExists, writeAtomic } from '../platform/files.js';
 import type { GateDefinition } from '../policy.js';
 import { definitionHash } from './definition.js';
@@ -13,6 +13,8 @@ export interface PassRecord {
   readonly codeTree: string;
   readonly at: string;
   readonly durationMs: number;
+  /** What the run that was paid for has shown. */
+  readonly evidence: Evidence | null;
 }
 
 /** Remembers passes by key. */
@@ -31,18 +33,31 @@ export interface PassSubject {
 
 /** Computes the key of a pass. Scope and time limit are no part of it: neither changes what a green run has shown. */
 export function passKey({ codeTree, gate, toolFingerprint }: PassSubject): string {
-  const subject = [2, codeTree, gate.name, definitionHash(gate), toolFingerprint];
+  // 3: a pass from before evidence was asked for proves less than one of today.
+  const subject = [3, codeTree, gate.name, definitionHash(gate), toolFingerprint];
   return createHash('sha256').update(JSON.stringify(subject)).digest('hex');
 }
 
+const evidenceSchema = z
+  .strictObject({
+    runner: z.string(),
+    tests: z.number().nullable(),
+    failed: z.number(),
+    skipped: z.number(),
+    failures: z.array(z.string()),
+    passes: z.array(z.string()).optional(),
+  })
+  .transform(({ passes, ...rest }): Evidence => (passes === undefined ? rest : { ...rest, passes }));
+
 const storedSchema = z.strictObject({
-  v: z.literal(1),
+  v: z.literal(2),
   key: z.string(),
   verdict: z.literal('pass'),
   gate: z.string(),
   codeTree: z.string(),
   at: z.string(),
   durationMs: z.number(),
+  evidence: evidenceSchema.nullable(),
 });
 
 /** Creates a cache over a folder, `<git common dir>/giro/verdicts`; null: this process only. */
@@ -65,8 +80,8 @@ async function readRecord(folder: string, key: string): Promise<PassRecord | nul
   const stored = storedSchema.safeParse(await readJson(fileOf(folder, key)));
   // A file under another key's name proves nothing about this one.
   if (!stored.success || stored.data.key !== key) return null;
-  const { gate, codeTree, at, durationMs } = stored.data;
-  return { gate, codeTree, at, durationMs };
+  const { gate, codeTree, at, durationMs, evidence } = stored.data;
+  return { gate, codeTree, at, durationMs, evidence };
 }
 
 /** Whatever cannot be read is no pass: the gate simply runs. */
@@ -83,7 +98,7 @@ async function readJson(path: string): Promise<unknown> {
 async function writeRecord(folder: string, key: string, record: PassRecord): Promise<void> {
   try {
     await makeFolder(folder);
-    await writeAtomic(fileOf(folder, key), `${JSON.stringify({ v: 1, key, verdict: 'pass', ...record })}\n`, {
+    await writeAtomic(fileOf(folder, key), `${JSON.stringify({ v: 2, key, verdict: 'pass', ...record })}\n`, {
       sync: false,
     });
   } catch {

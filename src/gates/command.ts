@@ -1,9 +1,8 @@
 /** Runs one `command` gate in a checkout. It only runs: `finding.ts` says what that means. */
-import type { Ended } from '../event.js';
 import type { IssueId } from '../issue.js';
 import type { Clock } from '../platform/clock.js';
 import type { Environment } from '../platform/environment.js';
-import { runProcess } from '../platform/process.js';
+import { runProcess, type ProcessResult } from '../platform/process.js';
 import type { CommandGate } from '../policy.js';
 import type { GateCheckout, GateSlot } from './gate.js';
 import type { Shell } from './shell.js';
@@ -23,7 +22,7 @@ export interface GateRun {
 }
 
 /** Runs the gate to its end: no terminal, nothing to read on stdin, the whole group gone when it resolves. */
-export async function runCommandGate(run: GateRun): Promise<{ readonly ended: Ended; readonly durationMs: number }> {
+export async function runCommandGate(run: GateRun): Promise<ProcessResult> {
   const { gate, checkout } = run;
   return runProcess({
     argv: [...run.shell, gate.run],

@@ -36,7 +36,7 @@ export function definitionHash(gate: GateDefinition): string {
 function demandOf(gate: GateDefinition): unknown {
   switch (gate.kind) {
     case 'command':
-      return gate.run;
+      return [gate.run, gate.rules];
     case 'prompt':
       return gate.rubric.text;
     case 'skill':

@@ -1,9 +1,12 @@
 /** What the end of a gate means: its cause, and the one finding a person or a model can act on. Pure. */
 import type { Ended } from '../event.js';
 import { unreachable } from '../failure.js';
-import type { Finding } from '../issue.js';
+import type { Evidence, Finding } from '../issue.js';
 import { formatLimit } from '../platform/duration.js';
+import type { GroupMember } from '../platform/members.js';
 import { printable, tailLines } from '../platform/text.js';
+import type { GateRules } from '../policy.js';
+import { matchingLine, whyVacuous } from './evidence.js';
 import type { GateCause } from './gate.js';
 
 /** What is known of a gate that ran. */
@@ -16,6 +19,13 @@ export interface GateEnding {
   readonly output: string;
   /** Ignored files and folders that the user's checkout has and the clean one has not; empty unless `mayLack` asks. */
   readonly lacks: readonly string[];
+  /** What was tested, as far as it can be read. */
+  readonly evidence: Evidence | null;
+  /** Processes of its group that were still running when it exited with 0. */
+  readonly left: readonly GroupMember[];
+  readonly rules: GateRules;
+  /** Why the report that the gate should write says nothing; `null`: it does, or none is asked for. */
+  readonly noReport: string | null;
 }
 
 /** A red gate; a green one has no cause and no finding. */
@@ -34,7 +44,7 @@ export function judgeGate(ending: GateEnding): Red | null {
   switch (ended.kind) {
     case 'exited':
       if (ended.code === 0)
-        return changed.length === 0 ? null : { cause: 'dirty', finding: dirtyFinding(gate, changed) };
+        return changed.length === 0 ? judgeGreen(ending) : { cause: 'dirty', finding: dirtyFinding(gate, changed) };
       if (isNotFound(ended.code) && isOfTheGate(ending))
         return red(ending, 'cannot-run-here', `cannot run here: ${whatIsMissing(ended.code, ending)}`);
       return red(ending, 'failed', `failed: exit ${String(ended.code)}${hint(ending)}`);
@@ -51,6 +61,28 @@ export function judgeGate(ending: GateEnding): Red | null {
     default:
       return unreachable(ended);
   }
+}
+
+/** An exit with 0 is a pass only if it is the work's own exit, and if the work tested something. */
+function judgeGreen(ending: GateEnding): Red | null {
+  const { rules, evidence, left, output, noReport } = ending;
+  // A server that was left running has done its part, and so has whoever asked it something.
+  const working = left.filter(({ serves }) => !serves).map(({ command }) => command);
+  if (working.length > 0) {
+    const what = `exited with 0 while what it had started was still at work (${listed(working, 3)}): that exit says nothing of the work; let it wait for it`;
+    return red(ending, 'vacuous', what);
+  }
+  const { mustMatch, mustNotMatch } = rules;
+  const against = mustNotMatch === null ? null : matchingLine(output, mustNotMatch);
+  if (against !== null)
+    return red(ending, 'failed', `exited with 0, but its output has a line that must not be there: ${against.trim()}`);
+  if (noReport !== null)
+    return red(ending, 'vacuous', `exited with 0, but its report ${rules.junit ?? ''} ${noReport}`);
+  const why = whyVacuous(evidence, rules);
+  if (why !== null) return red(ending, 'vacuous', why);
+  if (mustMatch !== null && matchingLine(output, mustMatch) === null)
+    return red(ending, 'vacuous', `exited with 0, but no line of its output matches must-match: ${mustMatch}`);
+  return null;
 }
 
 /** Tells whether something that the clean checkout lacks may be the reason; only then it is worth a look. */

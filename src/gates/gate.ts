@@ -1,7 +1,7 @@
 /** The contract of the gates: what judges a tree, and the one function that decides "passed". */
 import type { Emit, Ended } from '../event.js';
 import type { Result } from '../failure.js';
-import type { Finding, IssueId, Oid } from '../issue.js';
+import type { Evidence, Finding, IssueId, Oid } from '../issue.js';
 import type { Clock } from '../platform/clock.js';
 import type { Environment } from '../platform/environment.js';
 import type { GateDefinition, GateScope } from '../policy.js';
@@ -9,21 +9,11 @@ import type { Usage } from '../usage.js';
 import type { VerdictCache } from './cache.js';
 
 /**
- * Why a gate is red. Only `failed`, `timed-out` and `dirty` speak of the work; the others speak of what is around it. `not-run`: it
- * waits for the gates before it to be green (`after-green`).
+ * Why a gate is red. `failed`, `vacuous`, `flaky`, `timed-out` and `dirty` speak of the work; the others speak of what is
+ * around it. `not-run`: it waits for the gates before it to be green (`after-green`).
  */
-export type GateCause = 'failed' | 'timed-out' | 'cannot-run-here' | 'errored' | 'dirty' | 'cancelled' | 'not-run';
-
-/** What a command gate has shown by running something. */
-export interface Evidence {
-  /** The program whose closing lines were read. */
-  readonly runner: string;
-  readonly tests: number;
-  readonly failed: number;
-  readonly skipped: number;
-  /** Identities of the tests that failed. */
-  readonly failures: readonly string[];
-}
+export type GateCause =
+  'failed' | 'vacuous' | 'flaky' | 'timed-out' | 'cannot-run-here' | 'errored' | 'dirty' | 'cancelled' | 'not-run';
 
 /** Who judged, of a gate that a judge decides. */
 export interface JudgedBy {
@@ -52,7 +42,7 @@ export interface GateVerdict {
   readonly logHash: string | null;
   /** Hash of what the gate demands. */
   readonly definition: string;
-  /** `null`: nothing could be read of what it ran. */
+  /** What its run shows that was tested; `null`: nothing that is known printed anything. */
   readonly evidence: Evidence | null;
   /** `null`: no judge decided. */
   readonly judge: JudgedBy | null;

@@ -1,13 +1,10 @@
 /** Runs gates one after the other in one checkout; each sees the tree as it was committed. */
-import type { Ended } from '../event.js';
 import type { Result } from '../failure.js';
-import { readTail } from '../platform/files.js';
-import { printable } from '../platform/text.js';
 import type { GateDefinition } from '../policy.js';
-import { runCommandGate } from './command.js';
 import { definitionHash } from './definition.js';
-import { gateFinding, judgeGate, mayLack, type Red } from './finding.js';
+import { gateFinding, type Red } from './finding.js';
 import { isGreen, type GateCheckout, type GateVerdict, type VerifierPorts, type VerifyRequest } from './gate.js';
+import { runOnce } from './run-once.js';
 import type { Shell } from './shell.js';
 
 /** One due gate, with its verdict when that is known already. */
@@ -26,9 +23,6 @@ export interface Bench {
   /** Told each verdict as soon as it stands. */
   readonly onVerdict: (gate: GateDefinition, verdict: GateVerdict) => Promise<void>;
 }
-
-/** How much of the output's end is read; colours and cursor movements are taken out of it. */
-const outputBytes = 64 * 1024;
 
 /** Brings every due gate to a verdict: a red one stops no other. */
 export async function runGates(
@@ -111,8 +105,9 @@ interface GatePlace {
   readonly checkout: GateCheckout;
 }
 
-async function runGate(bench: Bench, { request, gate, checkout }: GatePlace): Promise<GateRunEnd> {
+async function runGate(bench: Bench, place: GatePlace): Promise<GateRunEnd> {
   const { ports } = bench;
+  const { request, gate, checkout } = place;
   if (gate.kind !== 'command') {
     const finding = gateFinding(gate.name, 'could not start: no judge is there');
     return { verdict: notRun(gate, { cause: 'errored', finding }), lost: null };
@@ -123,47 +118,13 @@ async function runGate(bench: Bench, { request, gate, checkout }: GatePlace): Pr
     return { verdict: notRun(gate, { cause: 'errored', finding }), lost: null };
   }
   const log = bench.logFile(request, gate);
-  const { scope, issue, codeTree: tree, signal } = request;
+  const { scope, issue, codeTree: tree } = request;
   ports.emit({ type: 'gate.started', scope, gate: gate.name, issue, tree, log });
-  const { ended, durationMs } = await runCommandGate({
-    gate,
-    checkout,
-    issue,
-    shell: shell.value,
-    environment: ports.environment(checkout.slot, gate),
-    logFile: log,
-    graceMs: ports.graceMs,
-    signal,
-    clock: ports.clock,
-  });
-  const { changed, lost } = await bringBack(checkout, ended);
-  const output = await readTail(log, outputBytes);
-  const lacks = mayLack(ended, output) ? ((await ports.lacks?.(checkout.folder)) ?? []) : [];
-  const red = judgeGate({ gate: gate.name, ended, changed, output, lacks }) ?? unreadable(gate.name, lost);
-  const verdict = { ...blankVerdict(gate), ended, durationMs, log };
+  const runner = { ports, request, gate, checkout, shell: shell.value };
+  const { red, ended, durationMs, evidence, lost } = await runOnce(runner, log);
+  const verdict = { ...blankVerdict(gate), ended, durationMs, log, evidence };
   return {
     verdict: red === null ? { ...verdict, verdict: 'pass' } : { ...verdict, cause: red.cause, findings: [red.finding] },
     lost: lost === null ? null : `the checkout is of no use after gate ${gate.name}`,
   };
-}
-
-/** A gate runs foreign code, which may do anything to the folder: also make it unreadable. Then nothing more is proved in it. */
-async function bringBack(
-  checkout: GateCheckout,
-  ended: Ended,
-): Promise<{ readonly changed: readonly string[]; readonly lost: string | null }> {
-  // Whoever gets the folder next brings it back; a stop should not wait for that.
-  if (ended.kind === 'cancelled') return { changed: [], lost: null };
-  try {
-    const changed = await checkout.changedFiles();
-    if (changed.length > 0) await checkout.restore();
-    return { changed, lost: null };
-  } catch (cause) {
-    return { changed: [], lost: cause instanceof Error ? cause.message : String(cause) };
-  }
-}
-
-function unreadable(gate: string, lost: string | null): Red | null {
-  if (lost === null) return null;
-  return { cause: 'errored', finding: gateFinding(gate, `left a checkout that cannot be read: ${printable(lost)}`) };
 }

@@ -7,6 +7,7 @@
  */
 import { join } from 'node:path';
 import type { Result } from '../failure.js';
+import type { Evidence } from '../issue.js';
 import type { GateDefinition } from '../policy.js';
 import { passKey } from './cache.js';
 import { gateFinding, type Red } from './finding.js';
@@ -65,13 +66,18 @@ function verifications(ports: VerifierPorts): Verifications {
     Promise.all(
       request.gates.map(async (gate) => {
         const record = await ports.cache.get(keyOf(request, gate));
-        return { gate, known: record === null ? null : cachedPass(gate) };
+        return { gate, known: record === null ? null : cachedPass(gate, record.evidence) };
       }),
     );
 
   const tell = ({ scope, issue, codeTree: tree }: VerifyRequest, verdict: GateVerdict): void => {
-    const { gate, verdict: word, cached, durationMs, ended, findings } = verdict;
-    ports.emit({ type: 'gate.finished', scope, gate, issue, tree, verdict: word, cached, durationMs, ended, findings });
+    const { gate, verdict: word, cause, cached, durationMs, ended, findings } = verdict;
+    const told = {
+      ...(cause === null ? {} : { cause }),
+      ...{ cached, durationMs, ended, findings },
+      ...(verdict.evidence === null ? {} : { evidence: withoutPasses(verdict.evidence) }),
+    };
+    ports.emit({ type: 'gate.finished', scope, gate, issue, tree, verdict: word, ...told });
   };
 
   const report = (request: VerifyRequest, gates: readonly GateVerdict[]): Verdict => {
@@ -82,7 +88,8 @@ function verifications(ports: VerifierPorts): Verifications {
   const keep = async (request: VerifyRequest, gate: GateDefinition, verdict: GateVerdict): Promise<void> => {
     if (verdict.cached || !isPassed({ gates: [verdict] })) return;
     const { codeTree } = request;
-    const record = { gate: gate.name, codeTree, at: ports.clock.iso(), durationMs: verdict.durationMs };
+    const { durationMs, evidence } = verdict;
+    const record = { gate: gate.name, codeTree, at: ports.clock.iso(), durationMs, evidence };
     await ports.cache.put(keyOf(request, gate), record);
   };
 
@@ -118,6 +125,11 @@ function verifications(ports: VerifierPorts): Verifications {
   return { keyOf, run, report };
 }
 
+/** Who passed is for comparing; an event says how many. */
+function withoutPasses({ runner, tests, failed, skipped, failures }: Evidence): Evidence {
+  return { runner, tests, failed, skipped, failures };
+}
+
 function verdictOf(gates: readonly GateVerdict[]): Verdict {
   return { passed: isPassed({ gates }), gates, findings: gates.flatMap((gate) => gate.findings) };
 }
@@ -127,8 +139,8 @@ function allKnown(due: readonly DueGate[]): readonly GateVerdict[] | null {
   return known.length === due.length ? known : null;
 }
 
-function cachedPass(gate: GateDefinition): GateVerdict {
-  return { ...blankVerdict(gate), verdict: 'pass', cached: true };
+function cachedPass(gate: GateDefinition, evidence: Evidence | null): GateVerdict {
+  return { ...blankVerdict(gate), verdict: 'pass', cached: true, evidence };
 }
 
 /** What another verification found: its passes are paid for, its reds are red here too. */

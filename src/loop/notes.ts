@@ -1,5 +1,6 @@
 /** Outcomes and verdicts as History shows them. Pure. */
 import type { WorkerOutcome } from '../drivers/worker.js';
+import { formatEvidence } from '../gates/evidence.js';
 import type { GateVerdict, Verdict } from '../gates/gate.js';
 import { formatDuration } from '../platform/duration.js';
 import type { GateNote, Taken, WorkNote } from './ports.js';
@@ -32,6 +33,7 @@ function noteOf(gate: GateVerdict): string {
     gate.cached ? 'same code tree, verified before' : ended(gate),
     ...(gate.cause !== null && gate.cause !== 'failed' && gate.cause !== 'not-run' ? [gate.cause] : []),
     ...(gate.cached ? [] : [formatDuration(gate.durationMs)]),
+    ...(gate.evidence === null ? [] : [formatEvidence(gate.evidence)]),
   ];
   return parts.join(' · ');
 }

@@ -15,6 +15,7 @@ import { allowManyListeners } from './clock.js';
 import type { Clock } from './clock.js';
 import type { Environment } from './environment.js';
 import { emptiesWithin, endGroup, signalGroup } from './group.js';
+import { membersOf, type GroupMember } from './members.js';
 import { closeStreams, hasRoomToSpawn, openStreams, outputOf } from './streams.js';
 import type { Streams } from './streams.js';
 import { printable } from './text.js';
@@ -47,6 +48,8 @@ export interface ProcessRequest {
 export interface ProcessResult {
   readonly ended: Ended;
   readonly durationMs: number;
+  /** What of its group was still running when it exited with 0; ended since. */
+  readonly left: readonly GroupMember[];
 }
 
 const defaultMaxOutputBytes = 1024 ** 3;
@@ -62,8 +65,9 @@ const living = new Map<number, (why: Ended) => void>();
 /** Runs a program to its end, in whichever way it comes; rejects only for a bug. */
 export async function runProcess(request: ProcessRequest): Promise<ProcessResult> {
   const start = request.clock.monotonic();
-  const ended = await run(request);
-  return { ended, durationMs: Math.round(request.clock.monotonic() - start) };
+  const left: GroupMember[] = [];
+  const ended = await run(request, left);
+  return { ended, durationMs: Math.round(request.clock.monotonic() - start), left };
 }
 
 /** Kills every group that `runProcess` has alive, at once and without a wait: for a second interrupt and for a crash. */
@@ -74,7 +78,7 @@ export function endEveryProcess(): void {
   }
 }
 
-async function run(request: ProcessRequest): Promise<Ended> {
+async function run(request: ProcessRequest, left: GroupMember[]): Promise<Ended> {
   if (request.argv.some((word) => word.includes('\0'))) return couldNotStart(request, 'an argument holds a null byte');
   let streams: Streams;
   try {
@@ -87,7 +91,7 @@ async function run(request: ProcessRequest): Promise<Ended> {
     if (!hasRoomToSpawn()) return couldNotStart(request, 'too many open files');
     const child = start(request, streams);
     if (child.pid === undefined) return couldNotStart(request, await reasonOf((await child).cause, request));
-    return await supervise(child.pid, child.then(naturalEnd), { request, streams });
+    return await supervise(child.pid, child.then(naturalEnd), { request, streams, left });
   } finally {
     closeStreams(streams);
   }
@@ -134,9 +138,14 @@ function isDescriptor(fd: number): fd is 9 {
 interface Supervision {
   readonly request: ProcessRequest;
   readonly streams: Streams;
+  readonly left: GroupMember[];
 }
 
-async function supervise(leader: number, exit: Promise<Ended>, { request, streams }: Supervision): Promise<Ended> {
+async function supervise(
+  leader: number,
+  exit: Promise<Ended>,
+  { request, streams, left }: Supervision,
+): Promise<Ended> {
   const over = new AbortController();
   const { clock, graceMs } = request;
   try {
@@ -152,6 +161,7 @@ async function supervise(leader: number, exit: Promise<Ended>, { request, stream
     over.abort();
     if (ended.kind === 'exited' || ended.kind === 'signalled') {
       if (await emptiesWithin(leader, settleMs)) return ended;
+      if (ended.kind === 'exited' && ended.code === 0) left.push(...membersOf(leader));
       await endGroup({ leader, graceMs: Math.min(graceMs, leftoverGraceMs), clock });
     } else {
       await endGroup({ leader, graceMs, clock });

@@ -3,7 +3,7 @@ import { formatDuration } from '../platform/duration.js';
 import type { Event } from '../event.js';
 import { unreachable } from '../failure.js';
 import { shortOid } from '../issue.js';
-import type { Finding, IssueId } from '../issue.js';
+import type { Evidence, Finding, IssueId } from '../issue.js';
 import { printable, printableLines } from '../platform/text.js';
 import type { RunState } from '../state.js';
 
@@ -181,9 +181,17 @@ function resultOf(event: Extract<Event, { type: 'attempt.finished' }>): string {
 function saidOfGate(event: About<'gate'>): Said {
   const where = event.scope === 'issue' ? '' : event.scope === 'integration' ? ' on the merged tree' : ' on the Spec';
   if (event.type === 'gate.started') return { text: `gate ${event.gate} started${where}` };
-  const time = event.cached ? 'known from before' : formatDuration(event.durationMs);
+  const time = [
+    event.cached ? 'known from before' : formatDuration(event.durationMs),
+    ...(event.evidence === undefined ? [] : [testsOf(event.evidence)]),
+  ].join(', ');
   if (event.verdict === 'pass') return { text: `gate ${event.gate} passed${where} (${time})` };
   return { text: `gate ${event.gate} failed${where} (${time})`, below: details(event.findings) };
+}
+
+/** Only what ran is said here: what failed is in the findings. */
+function testsOf({ tests }: Evidence): string {
+  return tests === null ? 'tests ran' : count(tests, 'test');
 }
 
 function saidOfLane(event: About<'candidate' | 'lane'>): Said {

@@ -56,6 +56,7 @@ describe('a valid giro.toml', () => {
           timeoutMs: 900_000,
           env: [],
           afterGreen: false,
+          rules: { minTests: null, mustMatch: null, mustNotMatch: null, junit: null },
         },
       ],
       worktree: {
@@ -255,6 +256,22 @@ describe('C051 no gate, or an empty one', () => {
     ['test = {run = "x", on = "issue"}\n', '"issue"', '`on` must be a list of issue, integration, spec, not `"issue"`'],
     ['test = {run = "x", timeout = 30}\n', '30', '`timeout` must be a duration of at most 7 days, not `30`'],
     ['test = {run = "x", timeout = "0s"}\n', '"0s"', '`timeout` must be a duration of at most 7 days, not `"0s"`'],
+    ['test = {run = "x", min-tests = 0}\n', '0', '`min-tests` must be a whole number between 1 and 1000000, not `0`'],
+    [
+      'test = {run = "x", must-match = "(a"}\n',
+      '"(a"',
+      '`must-match` must be a regular expression of JavaScript, not `"(a"`',
+    ],
+    [
+      'test = {run = "x", must-not-match = ""}\n',
+      '""',
+      '`must-not-match` must be a regular expression, not an empty text',
+    ],
+    [
+      'test = {run = "x", junit = "../out.xml"}\n',
+      '"../out.xml"',
+      '`junit` must be a path inside the repository (it leaves the repository with ..), not `"../out.xml"`',
+    ],
     [
       'test = {run = "x", env = ["A=b"]}\n',
       '"A=b"',

@@ -6,7 +6,7 @@ import type { SetupFailure, Verifier, VerifierPorts, VerifyRequest } from '../..
 import { createVerifier } from '../../src/gates/verify.js';
 import { parseIssueId, parseOid, type IssueId, type Oid } from '../../src/issue.js';
 import { systemClock } from '../../src/platform/clock.js';
-import type { CommandGate, GateDefinition } from '../../src/policy.js';
+import type { CommandGate, GateDefinition, GateRules } from '../../src/policy.js';
 import type { FakeClock } from '../rig/clock.js';
 import { temporaryFolder } from '../rig/temp.js';
 
@@ -43,10 +43,14 @@ function issue(text: string): IssueId {
   return id;
 }
 
+/** Nothing is asked beside the exit code. */
+export const noRules: GateRules = { minTests: null, mustMatch: null, mustNotMatch: null, junit: null };
+
 /** A command gate. */
 export function gate(name: string, run: string, change: Partial<CommandGate> = {}): CommandGate {
   const on = ['issue', 'integration', 'spec'] as const;
-  return { name, kind: 'command', run, on, timeoutMs: 60_000, env: [], afterGreen: false, ...change };
+  const common = { name, on, timeoutMs: 60_000, env: [], afterGreen: false };
+  return { ...common, kind: 'command', run, rules: noRules, ...change };
 }
 
 /** Makes a verifier and what it works with. */

@@ -5,7 +5,13 @@ import { createVerdictCache, passKey, type PassRecord } from '../../src/gates/ca
 import { temporaryFolder } from '../rig/temp.js';
 import { gate, tree } from './bench.js';
 
-const record: PassRecord = { gate: 'test', codeTree: tree('a'), at: '2030-01-01T00:00:00.000Z', durationMs: 12 };
+const record: PassRecord = {
+  gate: 'test',
+  codeTree: tree('a'),
+  at: '2030-01-01T00:00:00.000Z',
+  durationMs: 12,
+  evidence: null,
+};
 const subject = {
   codeTree: tree('a'),
   gate: gate('test', 'npm test', { env: ['B', 'A'] }),
@@ -51,7 +57,7 @@ test('what is not exactly such a file is no pass', async () => {
     '[]',
     JSON.stringify({ ...good, verdict: 'fail' }),
     JSON.stringify({ ...good, key: passKey({ ...subject, codeTree: tree('b') }) }),
-    JSON.stringify({ ...good, v: 2 }),
+    JSON.stringify({ ...good, v: 1 }),
     JSON.stringify({ ...good, more: 1 }),
     JSON.stringify({ ...good, durationMs: '12' }),
   ]) {

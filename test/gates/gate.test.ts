@@ -10,10 +10,10 @@ const green: GateVerdict = {
   ended: { kind: 'exited', code: 0 },
   durationMs: 5,
   findings: [],
+  evidence: null,
   log: 'test.log',
   logHash: null,
   definition: 'definition',
-  evidence: null,
   judge: null,
   usage: null,
 };

@@ -36,6 +36,7 @@ import {
   wasTakenBack,
 } from '../../src/store/history.js';
 import { unknownUsage } from '../../src/usage.js';
+import { noRules } from '../gates/bench.js';
 import { FakeClock } from '../rig/clock.js';
 
 /** A made-up object name for a word. */
@@ -413,7 +414,16 @@ export function takenOf(code: Oid | null, findings: readonly Finding[] = []): Ta
 
 /** A command gate. */
 export function gate(name: string, on: GateDefinition['on'] = ['issue', 'integration', 'spec']): GateDefinition {
-  return { name, kind: 'command', run: `npm run ${name}`, on, timeoutMs: 1000, env: [], afterGreen: false };
+  return {
+    name,
+    kind: 'command',
+    run: `npm run ${name}`,
+    on,
+    timeoutMs: 1000,
+    env: [],
+    afterGreen: false,
+    rules: noRules,
+  };
 }
 
 /** A policy with this budget and these gates. */

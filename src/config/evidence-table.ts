@@ -1,0 +1,38 @@
+/** What giro.toml asks of evidence: the rules of a gate. */
+import type { z } from 'zod';
+import type { GateRules } from '../policy.js';
+import { filledText, insidePath, wholeNumber } from './check.js';
+
+/** The keys of a command gate that ask for more than its exit code. */
+export const ruleShape = {
+  'min-tests': wholeNumber(1, 1_000_000).optional(),
+  'must-match': expression().optional(),
+  'must-not-match': expression().optional(),
+  junit: insidePath().optional(),
+};
+
+/** Names the rules as the gates know them. */
+export function rulesOf(read: z.output<z.ZodObject<typeof ruleShape>>): GateRules {
+  return {
+    minTests: read['min-tests'] ?? null,
+    mustMatch: read['must-match'] ?? null,
+    mustNotMatch: read['must-not-match'] ?? null,
+    junit: read.junit ?? null,
+  };
+}
+
+/** A regular expression, looked for in each line alone. */
+function expression() {
+  return filledText('must be a regular expression').superRefine((text, context) => {
+    try {
+      new RegExp(text, 'u');
+    } catch (error) {
+      const reason = error instanceof Error ? error.message.replace(/^Invalid regular expression: /, '') : '';
+      context.addIssue({
+        code: 'custom',
+        message: 'must be a regular expression of JavaScript',
+        params: { hint: `${reason}; write a backslash twice, or the text in single quotes` },
+      });
+    }
+  });
+}

@@ -16,6 +16,18 @@ export type Ended =
 export type EscalationCause =
   'budget-spent' | 'no-progress' | 'operation-failures' | 'blocked' | 'cannot-run-here' | 'lane-held';
 
+/** Why a Spec as a whole was handed to a human. */
+export type SpecCause =
+  | 'plan-rejected'
+  | 'questions'
+  | 'rounds-spent'
+  | 'same-findings'
+  | 'baseline-red'
+  | 'validate-red'
+  | 'budget-spent'
+  | 'cannot-run-here'
+  | 'operation-failures';
+
 /** How an Issue looks when a run starts or is recovered. */
 export interface IssueFacts {
   readonly id: IssueId;
@@ -67,6 +79,45 @@ export type EventBody =
       readonly issues: readonly IssueFacts[];
     }
   | { readonly type: 'spec.imported'; readonly spec: SpecSlug; readonly tip: Oid; readonly files: readonly string[] }
+  | {
+      readonly type: 'spec.plan.started';
+      readonly spec: SpecSlug;
+      /** 0: the first plan; else the round whose validation was red. */
+      readonly round: number;
+      /** Number of the plan in the Spec's History. */
+      readonly plan: number;
+      readonly driver: string;
+      readonly log: string;
+    }
+  | {
+      readonly type: 'spec.planned';
+      readonly spec: SpecSlug;
+      readonly round: number;
+      /** The Issues that are new. */
+      readonly issues: readonly IssueFacts[];
+      readonly tip: Oid;
+    }
+  | {
+      readonly type: 'spec.plan.rejected';
+      readonly spec: SpecSlug;
+      readonly round: number;
+      readonly plan: number;
+      readonly findings: readonly Finding[];
+    }
+  | {
+      readonly type: 'spec.plan.retrying';
+      readonly spec: SpecSlug;
+      readonly reason: string;
+      readonly inMs: number;
+      readonly failures: number;
+    }
+  | {
+      readonly type: 'spec.escalated';
+      readonly spec: SpecSlug;
+      readonly cause: SpecCause;
+      readonly question: string;
+      readonly findings: readonly Finding[];
+    }
   | {
       readonly type: 'attempt.started';
       readonly issue: IssueId;

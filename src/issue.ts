@@ -73,6 +73,8 @@ export interface Issue {
   readonly gates: readonly string[];
   /** Globs of tests it may change although tests are protected from shrinking. */
   readonly tests: readonly string[];
+  /** The round whose validation it answers; absent: it is no gap Issue. */
+  readonly gap?: number;
   /** Present while in progress. */
   readonly checkpoint?: { readonly attempt: number; readonly phase: Phase };
   /** The text of `## History` with its heading; empty when there is none. */

@@ -3,7 +3,7 @@
  *
  * | event                                  | Issue becomes                                   |
  * |----------------------------------------|--------------------------------------------------|
- * | spec.snapshotted, run.recovered         | as its facts say                                 |
+ * | spec.snapshotted, run.recovered, spec.planned | as its facts say                           |
  * | attempt.started                         | working                                          |
  * | attempt.finished committed              | judging                                          |
  * | attempt.finished failed, operation, stopped | between (its next attempt waits for a slot)  |
@@ -18,7 +18,7 @@
  *
  * *waiting* and *ready* are not stored: they are computed from the graph by `issueStatus`.
  */
-import type { Event, EscalationCause, IssueFacts, RunReason } from './event.js';
+import type { Event, EscalationCause, IssueFacts, RunReason, SpecCause } from './event.js';
 import { unreachable } from './failure.js';
 import type { IssueId, Oid, SpecSlug } from './issue.js';
 import type { SpecState } from './spec.js';
@@ -68,8 +68,10 @@ export interface RunState {
   readonly tip: Oid | null;
   readonly concurrency: number;
   readonly specState: SpecState;
-  readonly stage: 'starting' | 'running' | 'validating' | 'stopping' | 'finished';
+  readonly stage: 'starting' | 'planning' | 'running' | 'validating' | 'stopping' | 'finished';
   readonly stopping: string | null;
+  /** What the Spec as a whole asks; `null`: it asks nothing. */
+  readonly asks: { readonly cause: SpecCause; readonly question: string } | null;
   readonly issues: ReadonlyMap<IssueId, IssueView>;
   readonly notices: readonly {
     readonly level: 'info' | 'warning';
@@ -97,6 +99,7 @@ export const emptyState: RunState = {
   specState: 'draft',
   stage: 'starting',
   stopping: null,
+  asks: null,
   issues: new Map(),
   notices: [],
   result: null,
@@ -204,6 +207,19 @@ export function reduce(state: RunState, event: Event): RunState {
       return { ...state, tip: event.tip, issues: fromFacts(event.issues) };
     case 'spec.imported':
       return { ...state, tip: event.tip };
+    case 'spec.plan.started':
+      return staged(state, 'planning');
+    case 'spec.planned':
+      return {
+        ...staged(state, 'running'),
+        tip: event.tip,
+        issues: new Map([...state.issues, ...fromFacts(event.issues)]),
+      };
+    case 'spec.plan.rejected':
+    case 'spec.plan.retrying':
+      return state;
+    case 'spec.escalated':
+      return { ...state, asks: { cause: event.cause, question: event.question } };
     case 'attempt.started':
       return withIssue(state, event.issue, (view) => ({
         ...view,
@@ -280,7 +296,7 @@ export function reduce(state: RunState, event: Event): RunState {
         progress: { kind: 'needs-human', cause: event.cause, question: event.question },
       }));
     case 'spec.validated':
-      return { ...state, stage: state.stage === 'stopping' ? 'stopping' : 'validating' };
+      return staged(state, 'validating');
     case 'spec.state':
       return { ...state, specState: event.state, tip: event.tip };
     case 'run.stopping':
@@ -295,6 +311,11 @@ export function reduce(state: RunState, event: Event): RunState {
     default:
       return unreachable(event);
   }
+}
+
+/** A run that is being stopped shows that, whatever it still does. */
+function staged(state: RunState, stage: RunState['stage']): RunState {
+  return { ...state, stage: state.stage === 'stopping' ? 'stopping' : stage };
 }
 
 function atGate(event: Extract<Event, { type: 'gate.started' }>): IssueProgress {

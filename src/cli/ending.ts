@@ -62,10 +62,13 @@ export function endingOf(parts: EndingParts): Ending {
     case 'needs-human': {
       const asked = askedLines(parts);
       const validate = parts.end.validate.map((finding) => `validate: ${printable(finding.message)}`);
+      const { asks } = parts.end;
       const first =
-        parts.end.validate.length > 0
-          ? 'the Spec as a whole is red'
-          : (asked.at(0) ?? 'nothing is left to run, and nothing is done');
+        asks !== null
+          ? `the Spec: ${printable(asks.question)} (${asks.cause})`
+          : parts.end.validate.length > 0
+            ? 'the Spec as a whole is red'
+            : (asked.at(0) ?? 'nothing is left to run, and nothing is done');
       return {
         exit: exitCodes.needsHuman,
         lines: [

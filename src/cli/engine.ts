@@ -4,13 +4,14 @@ import { ok, type Failure, type Result } from '../failure.js';
 import type { IssueId, IssueState, Oid } from '../issue.js';
 import { runIssue } from '../loop/issue-loop.js';
 import type { IssueLoopPorts, IssueRecord } from '../loop/ports.js';
-import { runSpec, type SpecEnd } from '../loop/spec-loop.js';
+import { runSpec, type SpecEnd, type SpecLoopPorts } from '../loop/spec-loop.js';
 import type { Clock } from '../platform/clock.js';
 import { schedule } from '../scheduler/scheduler.js';
 import type { BranchFacts } from '../store/integration.js';
 import { findBase } from '../store/intake.js';
 import { Journal } from '../store/journal.js';
 import type { RunLock } from '../store/lock.js';
+import { readSpecAt } from '../store/read.js';
 import { integrationRef } from '../store/refs.js';
 import { codeTree, specsTree } from '../store/tree.js';
 import type { OpenedGit } from '../worktree/git-types.js';
@@ -28,6 +29,7 @@ import {
 } from './opening.js';
 import { hooksNotice } from './hooks-notice.js';
 import type { Prepared } from './prepare.js';
+import { planningOf } from './planning.js';
 import { openWorkshop, type Workshop } from './workshop.js';
 
 /** What a run is given; everything was checked before. */
@@ -65,7 +67,8 @@ export interface EngineEnd {
 interface Running {
   readonly request: EngineRequest;
   readonly opening: OpeningPorts;
-  readonly opened: OpenedSpec;
+  /** The Issues as they were read last; planning adds to them. */
+  opened: OpenedSpec;
   readonly workshop: Workshop;
   readonly landing: LandingPorts;
   readonly states: Map<IssueId, IssueState>;
@@ -101,7 +104,7 @@ export async function runEngine(request: EngineRequest): Promise<Result<EngineEn
     const stray = async (): Promise<readonly string[]> =>
       (await git.user.uncommitted()).filter((file) => !before.has(file));
     const running = run(request, { opening, opened: opened.value, workshop: workshop.value, stray });
-    const end = await runSpec(specPorts(running));
+    const end = await runSpec({ ...specPorts(running), ...planning(running) });
     return ok({ end, tip: running.landing.lane.tip, states: running.states, stray: await stray() });
   } finally {
     await workshop.value.close();
@@ -139,12 +142,10 @@ function run(request: EngineRequest, parts: Pick<Running, 'opening' | 'opened' |
     clock,
     signal,
   });
-  const { title } = prepared.parsed.spec;
   const landing = {
     facts: parts.opening.facts,
     lane,
     policy: prepared.policy,
-    title,
     verifier: parts.workshop.verifier,
     signal,
     emit,
@@ -153,11 +154,12 @@ function run(request: EngineRequest, parts: Pick<Running, 'opening' | 'opened' |
   return { request, ...parts, landing, states, moving };
 }
 
-function specPorts(running: Running): Parameters<typeof runSpec>[0] {
+function specPorts(running: Running): Omit<SpecLoopPorts, keyof ReturnType<typeof planning>> {
   const { request, landing, workshop } = running;
   const { git, prepared, signal, emit } = request;
   return {
     spec: prepared.spec,
+    title: prepared.parsed.spec.title,
     policy: prepared.policy,
     verifier: workshop.verifier,
     signal,
@@ -172,9 +174,37 @@ function specPorts(running: Running): Parameters<typeof runSpec>[0] {
   };
 }
 
+function planning(running: Running): ReturnType<typeof planningOf> {
+  const { request, landing, workshop } = running;
+  const { prepared, clock, signal, emit, jitter } = request;
+  return planningOf({
+    ...landing,
+    policy: prepared.policy,
+    planner: workshop.planner,
+    clock,
+    signal,
+    emit,
+    jitter,
+    onPlanned: (issues) => {
+      for (const issue of issues) running.states.set(issue, 'ready');
+    },
+  });
+}
+
+/** What was planned since the Issues were read is read too. */
+async function withPlanned(running: Running): Promise<OpenedSpec> {
+  const { opened, states, landing, opening } = running;
+  if (opened.issues.length === states.size) return opened;
+  const read = await readSpecAt(opening.git, landing.lane.tip, opening.prepared.spec);
+  if (!read.ok) throw new Error(`the Issues cannot be read: ${read.failure.diagnostics[0]?.message ?? ''}`);
+  running.opened = { ...opened, tip: landing.lane.tip, issues: read.value.spec.issues };
+  return running.opened;
+}
+
 async function runIssues(running: Running): Promise<void> {
-  const { request, opening, opened, landing, states, moving } = running;
+  const { request, opening, landing, states, moving } = running;
   const { concurrency, clock, signal, only } = request;
+  const opened = await withPlanned(running);
   const journals = await openJournals(opening, opened);
   for (const journal of journals.values()) {
     // Escalated on its own branch, but giro ended before that could be seen on the integration branch.

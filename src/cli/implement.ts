@@ -5,12 +5,11 @@ import { availableParallelism, homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { EventBody } from '../event.js';
 import { failed, ok, type Failure, type Result } from '../failure.js';
-import { describeGate, gateFacts } from '../gates/definition.js';
+import { gateFacts } from '../gates/definition.js';
 import type { IssueId, SpecSlug } from '../issue.js';
 import { shortOid } from '../issue.js';
 import { systemClock } from '../platform/clock.js';
 import { makeFolder, openAppend, removeTree } from '../platform/files.js';
-import { formatLimit } from '../platform/duration.js';
 import { printable } from '../platform/text.js';
 import type { Policy } from '../policy.js';
 import type { Level } from '../report/lines.js';
@@ -28,6 +27,7 @@ import { checkedOutFailure, checkedOutIn } from './opening.js';
 import { exitCodes, type ExitCode } from './exit.js';
 import { renderFailure } from './failure-text.js';
 import { Feed } from './feed.js';
+import { gatePreview, planPreview } from './plan-preview.js';
 import { prepare, type Prepared } from './prepare.js';
 import { chooseShow, openShow, write, type Show, type Terminal } from './show.js';
 import { listenForStop, type StopSignal, type Stopping } from './stopping.js';
@@ -167,7 +167,7 @@ function dryRun(opened: Opened, options: ImplementOptions, terminal: Terminal): 
     const gates = policy.gates.map(gateFacts);
     write(
       terminal,
-      `${JSON.stringify({ spec: spec.slug, base: opened.git.user.head, tip, issues, gates, budget: policy.budget, driver: policy.roles.worker })}\n`,
+      `${JSON.stringify({ spec: spec.slug, base: opened.git.user.head, tip, issues, gates, budget: policy.budget, driver: policy.roles.worker, planner: policy.roles.planner })}\n`,
     );
     return { exit: exitCodes.proof };
   }
@@ -176,6 +176,9 @@ function dryRun(opened: Opened, options: ImplementOptions, terminal: Terminal): 
     tip === null
       ? `base      ${shortOid(opened.git.user.head)} (a first run would snapshot the Spec onto giro/${spec.slug})`
       : `tip       ${shortOid(tip)} of giro/${spec.slug}`,
+    ...(spec.issues.length === 0
+      ? [`plan      there are no Issues yet: ${policy.roles.planner} plans them first`]
+      : []),
     ...graph.waves.map((wave, index) => {
       const names = wave.map((id) => {
         const state = spec.issues.find((issue) => issue.id === id)?.state ?? 'ready';
@@ -183,12 +186,9 @@ function dryRun(opened: Opened, options: ImplementOptions, terminal: Terminal): 
       });
       return `wave ${String(index + 1).padEnd(5)}${names.join(', ')}`;
     }),
-    ...policy.gates.map(
-      (gate) =>
-        `gate      ${gate.name}: ${describeGate(gate)}  (on ${gate.on.length === 0 ? 'request' : gate.on.join(', ')}; limit ${formatLimit(gate.timeoutMs)})`,
-    ),
+    ...gatePreview(policy),
     `driver    ${policy.roles.worker}, ${String(concurrencyOf(options, policy))} at once`,
-    `budget    ${String(policy.budget.attempts)} attempts an Issue, ${formatLimit(policy.budget.attemptTimeoutMs)} each`,
+    ...planPreview(spec.issues.length, policy),
     ...spec.ignored.map((file) => `ignored   ${file.path} (${file.reason})`),
     ...(intake.edited.length > 0 ? [`taken in  ${intake.edited.join(', ')}`] : []),
     'nothing was started or written',

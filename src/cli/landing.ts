@@ -25,7 +25,6 @@ export interface LandingPorts {
   readonly facts: BranchFacts;
   readonly lane: Lane;
   readonly policy: Policy;
-  readonly title: string;
   readonly verifier: Verifier;
   readonly signal: AbortSignal;
   readonly emit: Emit;
@@ -105,26 +104,24 @@ export function finishSpec(
   end: SpecFinish,
 ): Promise<SpecWritten> {
   const { facts, lane, policy } = ports;
-  const { validated } = end;
+  const { validated, escalation, code } = end;
   const at = facts.iso();
   const passed = validated === 'pass';
   const tell = (history: string, tip: Oid): string => {
-    if (validated === null) return history;
-    const told = appendValidation(history, { at, tip, verdict: validated, gates: end.gates });
-    return passed
-      ? told
-      : appendEscalation(told, { at, cause: 'validate-red', packet: validatePacket(facts.spec, ports.title) });
+    const told =
+      validated === null ? history : appendValidation(history, { at, tip, code, verdict: validated, gates: end.gates });
+    return escalation === null ? told : appendEscalation(told, { at, ...escalation });
   };
   return lane.record(async (tip) => {
     // A verdict is one on a code tree: what somebody put on the branch since was not judged.
-    if (validated !== null && (await codeOf(facts.git, tip)) !== end.code) return null;
+    if (validated !== null && (await codeOf(facts.git, tip)) !== code) return null;
     return specStateCommit(facts, {
       tip,
       state: end.state,
       checkpoint: validated === null ? 'state' : 'validated',
-      subject: passed ? `${facts.spec}: validated` : `${facts.spec}: needs a human`,
-      ...(validated === null ? {} : { append: (history: string) => tell(history, tip) }),
-      ...(passed ? { trailers: { 'Giro-Validated': `${end.code} ${gatesDigest(policy)}` } } : {}),
+      subject: `${facts.spec}: ${passed ? 'validated' : end.state === 'active' ? 'validated, red' : 'needs a human'}`,
+      append: (history: string) => tell(history, tip),
+      ...(passed ? { trailers: { 'Giro-Validated': `${code} ${gatesDigest(policy)}` } } : {}),
     });
   });
 }
@@ -144,14 +141,4 @@ function gatesDigest(policy: Policy): string {
   const gates = [...specGates(policy), ...dueGates(policy.gates, 'integration', [])];
   const definitions = gates.map((gate) => [gate.name, definitionHash(gate), gate.on]);
   return createHash('sha256').update(JSON.stringify(definitions)).digest('hex').slice(0, 16);
-}
-
-function validatePacket(spec: string, title: string): readonly string[] {
-  return [
-    `asked for: ${title}`,
-    'tried: every Issue is integrated, but the Spec as a whole is red',
-    'question: which Issue is missing, or which gate is wrong?',
-    `option: add an Issue in docs/specs/${spec}/issues/ and run again`,
-    `then: giro implement ${spec}`,
-  ];
 }

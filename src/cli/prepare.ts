@@ -65,7 +65,6 @@ export async function prepare(request: {
   if (!parsed.ok) return parsed;
   const mistakes = check(parsed.value, policy.value);
   if (mistakes.length > 0) return failed({ kind: 'diagnostics', diagnostics: mistakes });
-  if (parsed.value.spec.issues.length === 0) return failed(noIssues(spec));
   return ok({ policy: policy.value, spec, parsed: parsed.value, read, tip, branches, ...taken.value });
 }
 
@@ -224,14 +223,6 @@ async function noSuchSpec(top: string, spec: SpecSlug): Promise<Failure> {
   };
 }
 
-function noIssues(spec: SpecSlug): Failure {
-  return {
-    kind: 'usage',
-    message: `the Spec ${spec} has no Issues, and planning them is not available in this version`,
-    hint: `write ${specsFolder}/${spec}/issues/01-<name>.md`,
-  };
-}
-
 function doneWithoutBranch(spec: SpecSlug): Failure {
   return {
     kind: 'usage',
@@ -240,13 +231,22 @@ function doneWithoutBranch(spec: SpecSlug): Failure {
   };
 }
 
+interface Machine {
+  readonly top: string;
+  readonly own: Readonly<Record<string, string | undefined>>;
+}
+
 /** An agent program that is not there is said before anything is spent. */
-async function missingProgram(
-  policy: Policy,
-  request: { readonly top: string; readonly own: Readonly<Record<string, string | undefined>> },
-): Promise<Failure | null> {
-  const definition = policy.drivers.byName.get(policy.roles.worker);
-  if (definition === undefined) return null;
+async function missingProgram(policy: Policy, machine: Machine): Promise<Failure | null> {
+  for (const name of new Set([policy.roles.worker, policy.roles.planner])) {
+    const definition = policy.drivers.byName.get(name);
+    const missing = definition === undefined ? null : await missingProgramOf(definition, machine);
+    if (missing !== null) return missing;
+  }
+  return null;
+}
+
+async function missingProgramOf(definition: DriverDefinition, request: Machine): Promise<Failure | null> {
   const program = programOf(definition);
   if (program.includes('/')) {
     const path = isAbsolute(program) ? program : join(request.top, program);

@@ -14,7 +14,7 @@ import { checkGraph } from '../scheduler/graph.js';
 import { specsFolder, type Spec, type SpecState } from '../spec.js';
 import { reduce, rootCause, emptyState, type RunState } from '../state.js';
 import { readBranches, readFacts, type IssueBranches } from '../store/facts.js';
-import { readHistory } from '../store/history.js';
+import { packetQuestion, readHistory, sinceAnswer } from '../store/history.js';
 import { findBase } from '../store/intake.js';
 import { lockOwner } from '../store/lock.js';
 import { newestRecord, readIssueText, readSpecAt } from '../store/read.js';
@@ -63,6 +63,8 @@ interface SpecStatusJson {
   readonly base: string | null;
   readonly tip: Oid | null;
   readonly running: { readonly pid: number; readonly host: string } | null;
+  /** What the Spec as a whole asks. */
+  readonly question?: string;
   readonly issues: readonly IssueStatusJson[];
 }
 
@@ -172,8 +174,20 @@ async function readSpec(git: OpenedGit, slug: SpecSlug, top: string | null): Pro
     base: tip === null ? null : await findBase(git, tip),
     tip,
     running: await lockOwner(git.commonDir, slug),
+    ...(await questionOf(git, { slug, tip, state: spec.state })),
     issues: issuesJson({ spec, facts, branches, worktrees, tip, head: git.user.head }),
   });
+}
+
+/** What the newest packet of the Spec asks, as long as nobody answered. */
+async function questionOf(
+  git: OpenedGit,
+  { slug, tip, state }: { readonly slug: SpecSlug; readonly tip: Oid | null; readonly state: SpecState },
+): Promise<Pick<SpecStatusJson, 'question'>> {
+  if (tip === null || state !== 'needs-human') return {};
+  const text = await readIssueText(git, tip, `${specsFolder}/${slug}/SPEC.md`);
+  const question = text === null ? '' : packetQuestion(sinceAnswer(readHistory(historyOf(text))));
+  return question === '' ? {} : { question };
 }
 
 async function parseCheckout(
@@ -263,7 +277,7 @@ function overview(specs: readonly SpecStatusJson[]): string {
   const lines = specs.map((spec) => {
     const done = spec.issues.filter((issue) => issue.state === 'done').length;
     const asking = spec.issues.filter((issue) => issue.state === 'needs-human').length;
-    const asks = asking === 0 ? '' : `, ${String(asking)} need a human`;
+    const asks = asking > 0 ? `, ${String(asking)} need a human` : spec.question === undefined ? '' : ', asks';
     return `${spec.spec.padEnd(width)}  ${spec.state.padEnd(11)}  ${String(done)}/${String(spec.issues.length)} done${asks}  ${printable(spec.title)}`;
   });
   return `${lines.join('\n')}\n`;
@@ -285,8 +299,10 @@ function specText(spec: SpecStatusJson): string {
     spec.running === null
       ? 'nothing is running on it'
       : `running: process ${String(spec.running.pid)} on ${printable(spec.running.host)}`,
+    ...(spec.question === undefined ? [] : [`asks: ${printable(spec.question)}`]),
     '',
     ...spec.issues.flatMap((issue) => issueLines(issue, table)),
+    ...(spec.issues.length === 0 ? ['no Issues yet: they are planned first, or write them yourself'] : []),
     '',
     ...nextLines(spec),
   ];

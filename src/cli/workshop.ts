@@ -16,14 +16,17 @@ import { Parking } from '../loop/parking.js';
 import type { EnvironmentRequest, WorkFolders } from '../loop/ports.js';
 import type { Clock } from '../platform/clock.js';
 import { childEnvironment, type Environment } from '../platform/environment.js';
-import type { WorktreePolicy } from '../policy.js';
-import { createCheckouts } from '../worktree/checkout.js';
+import type { DriverDefinition, Policy, WorktreePolicy } from '../policy.js';
+import { codeTree } from '../store/tree.js';
+import { createCheckouts, type Checkouts } from '../worktree/checkout.js';
 import type { OpenedGit } from '../worktree/git-types.js';
 import { createSetup } from '../worktree/setup.js';
 import { createSlots, slotOffset, type Slot } from '../worktree/slots.js';
 import { createWorktrees } from '../worktree/worktrees.js';
 import { workFolders } from './folders.js';
 import { lackingIn } from './lacks.js';
+import { createPlanner } from './planner.js';
+import type { Planner } from './planning.js';
 import type { Prepared } from './prepare.js';
 
 /** What the workshop is made with. */
@@ -48,6 +51,7 @@ export interface Workshop {
   readonly verifier: Verifier;
   readonly driver: Driver;
   readonly parking: Parking;
+  readonly planner: Planner;
   readonly environment: (request: EnvironmentRequest) => Environment;
   readonly logFile: (issue: IssueId, attempt: number) => string;
   readonly envelopeFile: (issue: IssueId, attempt: number) => string;
@@ -89,13 +93,13 @@ export async function openWorkshop(ports: WorkshopPorts): Promise<Result<Worksho
     limit: policy.limits.gates,
   });
   const verifier = verifierOf(ports, checkouts.withCheckout);
-  const definition = policy.drivers.byName.get(policy.roles.worker);
-  if (definition === undefined) throw new Error(`no such driver: ${policy.roles.worker}`);
+  const definition = driverOf(policy, policy.roles.worker);
   return ok({
     folders: workFolders(git, worktrees),
     verifier,
     driver: createDriver(definition, { clock, repository: top, own }),
     parking: new Parking(clock),
+    planner: plannerOf(ports, checkouts.withCheckout),
     environment: ({ issue, attempt, folder, envelopeFile }) => ({
       ...childEnvironment(own, definition.env),
       GIRO_ROLE: 'worker',
@@ -117,6 +121,27 @@ export async function openWorkshop(ports: WorkshopPorts): Promise<Result<Worksho
 /** Half of the processors are for the agents and gates that run already. */
 function foldersAtOnce(): number {
   return Math.max(1, Math.trunc(availableParallelism() / 2));
+}
+
+function plannerOf(ports: WorkshopPorts, withCheckout: Checkouts['withCheckout']): Planner {
+  const { git, prepared, top, own, clock, runFolder, signal } = ports;
+  const { policy, spec } = prepared;
+  const definition = driverOf(policy, policy.roles.planner);
+  return createPlanner({
+    driver: createDriver(definition, { clock, repository: top, own }),
+    policy,
+    spec,
+    withReading: async (commit, use) => withCheckout(await codeTree(git, (await git.readCommit(commit)).tree), use),
+    environment: (slot) => ({ ...childEnvironment(own, definition.env), ...slotEnvironment(slot) }),
+    runFolder,
+    signal,
+  });
+}
+
+function driverOf(policy: Policy, name: string): DriverDefinition {
+  const definition = policy.drivers.byName.get(name);
+  if (definition === undefined) throw new Error(`no such driver: ${name}`);
+  return definition;
 }
 
 function verifierOf(ports: WorkshopPorts, withCheckout: WithCheckout): Verifier {

@@ -264,7 +264,7 @@ function readWishes(reader: FieldReader) {
     );
   }
   const maxAttempts = positiveInteger(reader, 'max-attempts');
-  positiveInteger(reader, 'gap');
+  const gap = positiveInteger(reader, 'gap');
   return {
     touches: globList(reader, 'touches', globExample),
     resources: distinct(textList(reader, 'resources', '[postgres]').map(({ text }) => text)),
@@ -272,6 +272,7 @@ function readWishes(reader: FieldReader) {
     gates: distinct(gates.map(({ text }) => text)),
     gatePlaces: new Map(gates.map(({ text, place }) => [text, place])),
     ...(maxAttempts === undefined ? {} : { maxAttempts }),
+    ...(gap === undefined ? {} : { gap }),
   };
 }
 

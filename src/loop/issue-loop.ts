@@ -295,8 +295,8 @@ async function operation(
 }
 
 /** Grows with the failures in a row; `until`: when it says that it can be had again. */
-function pauseMs(
-  ports: IssueLoopPorts,
+export function pauseMs(
+  ports: Pick<IssueLoopPorts, 'clock' | 'jitter'>,
   { failures, until }: { readonly failures: number; readonly until: string | undefined },
 ): number {
   const backoffMs = Math.round(Math.min(60_000, 500 * 2 ** failures) * (0.5 + ports.jitter()));

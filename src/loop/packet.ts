@@ -1,5 +1,5 @@
 /** The packet of an escalation: what a person needs to answer in a minute. Pure. */
-import type { EscalationCause } from '../event.js';
+import type { EscalationCause, SpecCause } from '../event.js';
 import type { Finding, IssueId, SpecSlug } from '../issue.js';
 import { findingId } from '../issue.js';
 
@@ -31,9 +31,7 @@ export function issuePacket(parts: PacketParts): Packet {
     lines: [
       `asked for: ${parts.title}`,
       `tried: ${String(parts.attempts)} ${parts.attempts === 1 ? 'attempt' : 'attempts'}; ${parts.why}`,
-      ...parts.findings
-        .slice(0, 10)
-        .map((finding) => `evidence [${findingId(finding)}]: ${place(finding)}${finding.message}`),
+      ...evidence(parts.findings),
       `question: ${question}`,
       `option: edit docs/specs/${parts.spec}/issues/${parts.issue}.md and run again; the text goes to the next attempt`,
       `option: commit a fix on the branch ${parts.branch}, or change the files in its worktree, and run again; it is judged without an agent`,
@@ -42,6 +40,89 @@ export function issuePacket(parts: PacketParts): Packet {
       `then: giro implement ${parts.spec}`,
     ],
   };
+}
+
+/** Everything the packet of a Spec is made from. */
+export interface SpecPacketParts {
+  readonly spec: SpecSlug;
+  readonly title: string;
+  readonly cause: SpecCause;
+  readonly why: string;
+  readonly findings: readonly Finding[];
+  /** What the planner itself asks. */
+  readonly questions: readonly string[];
+}
+
+/** Builds the packet of a Spec as a whole. */
+export function specPacket(parts: SpecPacketParts): Packet {
+  const question = specQuestion(parts);
+  const folder = `docs/specs/${parts.spec}`;
+  return {
+    question,
+    lines: [
+      `asked for: ${parts.title}`,
+      `tried: ${parts.why}`,
+      ...evidence(parts.findings),
+      `question: ${question}`,
+      ...specOptions(parts.cause, folder),
+      `to edit what was planned: git restore --source=giro/${parts.spec} -- ${folder}`,
+      `then: giro implement ${parts.spec}`,
+    ],
+  };
+}
+
+function specQuestion(parts: SpecPacketParts): string {
+  const first = parts.findings[0]?.message ?? parts.why;
+  switch (parts.cause) {
+    case 'questions':
+      return parts.questions.length === 1
+        ? (parts.questions[0] ?? first)
+        : parts.questions.map((question, index) => `${String(index + 1)}. ${question}`).join(' ');
+    case 'plan-rejected':
+      return `${first}. What must SPEC.md say so that it can be planned, or which Issues are they?`;
+    case 'rounds-spent':
+    case 'validate-red':
+      return `${first}. Which Issue is missing, or which gate is wrong?`;
+    case 'same-findings':
+      return `${first}, as in the round before. What do the gap Issues not see?`;
+    case 'baseline-red':
+      return `${first}, before any work. Can you repair the base?`;
+    case 'budget-spent':
+      return `${first}. May it go on?`;
+    case 'cannot-run-here':
+    case 'operation-failures':
+      return `${first}. Can you repair what is around it, and run again?`;
+  }
+}
+
+function specOptions(cause: SpecCause, folder: string): readonly string[] {
+  switch (cause) {
+    case 'questions':
+    case 'plan-rejected':
+      return [
+        `option: answer in ${folder}/SPEC.md and run again; the planner reads it`,
+        `option: write the Issues yourself in ${folder}/issues/ and run again; then nothing is planned`,
+      ];
+    case 'rounds-spent':
+    case 'same-findings':
+    case 'validate-red':
+      return [
+        `option: add an Issue in ${folder}/issues/ and run again; it is implemented, then all is validated`,
+        `option: say in ${folder}/SPEC.md what is missing and run again; the rounds begin anew`,
+        'option: mend the gate in giro.toml and run again; the tip is validated with it',
+      ];
+    case 'baseline-red':
+    case 'budget-spent':
+    case 'cannot-run-here':
+    case 'operation-failures':
+      return ['option: repair it and run again; nothing that is done is done again'];
+  }
+}
+
+function evidence(findings: readonly Finding[]): readonly string[] {
+  return findings
+    .slice(0, 10)
+    .map((finding) => `evidence [${findingId(finding)}]: ${place(finding)}${finding.message}`);
 }
 
 function questionOf(parts: PacketParts): string {

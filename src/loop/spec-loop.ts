@@ -1,25 +1,46 @@
 /**
- * The Spec loop: run every Issue that can run, then validate the tip, then end with proof or with a hand raised
- * (DESIGN 5). Its actor is "run the Issues", its verifier is *validate*.
+ * The Spec loop: plan what has no Issues, run every Issue that can run, validate the tip, and plan what is missing, until
+ * it ends with proof or with a hand raised (DESIGN 5). Its actor is "run the Issues", its verifier is *validate*, its
+ * findings become gap Issues.
+ *
+ * S1 A red validation is recorded before anything is planned for it; one that is recorded for this code is not paid again.
+ * S2 `[budget] rounds` red validations since a person answered last, or the same one twice running, end it.
  */
 import type { Emit } from '../event.js';
+import { unreachable } from '../failure.js';
 import type { Verdict, Verifier, VerifyRequest } from '../gates/gate.js';
 import { dueGates } from '../gates/gate.js';
 import type { Finding, IssueId, IssueState, Oid, SpecSlug } from '../issue.js';
 import type { Policy } from '../policy.js';
+import { onlyBroken } from './decide.js';
 import { gateNotes } from './notes.js';
+import { specPacket, type Packet } from './packet.js';
+import type { PlanOutcome, PlanRequest, SpecAsks } from './plan-loop.js';
 import type { GateNote } from './ports.js';
 
 /** How a Spec ended. */
 export type SpecEnd =
   | { readonly kind: 'proof'; readonly tip: Oid }
-  | { readonly kind: 'needs-human'; readonly validate: readonly Finding[] }
+  | {
+      readonly kind: 'needs-human';
+      /** What the gates of the Spec found; empty when they were not asked. */
+      readonly validate: readonly Finding[];
+      /** What the Spec as a whole asks; `null`: only its Issues do. */
+      readonly asks: SpecQuestion | null;
+    }
   | { readonly kind: 'held'; readonly message: string }
   | { readonly kind: 'stopped' };
+
+/** What the Spec as a whole asks, in one line, and why. */
+export interface SpecQuestion {
+  readonly cause: SpecAsks['cause'];
+  readonly question: string;
+}
 
 /** What the Spec loop needs. */
 export interface SpecLoopPorts {
   readonly spec: SpecSlug;
+  readonly title: string;
   readonly policy: Policy;
   readonly verifier: Verifier;
   readonly signal: AbortSignal;
@@ -33,19 +54,34 @@ export interface SpecLoopPorts {
   readonly runIssues: () => Promise<void>;
   /** The durable state of each Issue now. */
   readonly states: () => ReadonlyMap<IssueId, IssueState>;
-  /** Writes the Spec's end on the integration branch. */
+  readonly plan: (request: PlanRequest) => Promise<PlanOutcome>;
+  /** The red validation of this code that nothing is planned for yet; `null`: there is none. */
+  readonly openGap: (code: Oid) => Promise<PlanRequest | null>;
+  /** Which round a red validation would end, and whether it says what the one before it said. */
+  readonly round: (red: { readonly gates: readonly GateNote[]; readonly code: Oid }) => Promise<RedRound>;
+  /** Writes how the Spec stands on the integration branch. */
   readonly finish: (end: SpecFinish) => Promise<SpecWritten>;
   /** Only this Issue is asked for; `null`: the whole Spec. */
   readonly only: IssueId | null;
 }
 
-/** How a Spec ends, as it is to be written. */
+/** A round that ends red. */
+export interface RedRound {
+  /** Counted from 1 since a person answered last. */
+  readonly round: number;
+  readonly same: boolean;
+}
+
+/** How a Spec stands, as it is to be written. */
 export interface SpecFinish {
-  readonly state: 'done' | 'needs-human';
+  /** `active`: its gaps are planned next. */
+  readonly state: 'done' | 'needs-human' | 'active';
   readonly gates: readonly GateNote[];
   readonly code: Oid;
   /** `null`: it did not come to validation. */
   readonly validated: 'pass' | 'fail' | null;
+  /** The packet of what the Spec as a whole asks. */
+  readonly escalation: { readonly cause: SpecAsks['cause']; readonly packet: readonly string[] } | null;
 }
 
 /** The new tip, or why nothing can be written now. */
@@ -60,18 +96,56 @@ const maxValidations = 8;
 
 /** Runs a Spec to its end. */
 export async function runSpec(ports: SpecLoopPorts): Promise<SpecEnd> {
-  await ports.runIssues();
-  if (ports.signal.aborted) return { kind: 'stopped' };
-  const states = ports.states();
-  if (complete(states)) return validate(ports);
-  if (ports.only !== null && states.get(ports.only) === 'done') return verifyTip(ports);
-  return asking(ports);
+  if (ports.states().size === 0) {
+    const first = await planned(ports, { request: { round: 0, gaps: '' }, findings: [] });
+    if (first !== null) return first;
+  }
+  for (;;) {
+    await ports.runIssues();
+    if (ports.signal.aborted) return { kind: 'stopped' };
+    const states = ports.states();
+    if (!complete(states)) {
+      return ports.only !== null && states.get(ports.only) === 'done' ? verifyTip(ports) : asking(ports, null);
+    }
+    const judged = await validate(ports);
+    if (judged.kind !== 'gaps') return judged;
+    const end = await planned(ports, judged);
+    if (end !== null) return end;
+  }
 }
 
+/** Plans Issues; gives the end of the Spec when there are none to go on with. */
+async function planned(ports: SpecLoopPorts, wanted: Omit<Gaps, 'kind'>): Promise<SpecEnd | null> {
+  const outcome = await ports.plan(wanted.request);
+  switch (outcome.kind) {
+    case 'planned':
+      return null;
+    case 'escalated':
+      return asking(ports, outcome.asks, wanted.findings);
+    case 'held':
+    case 'stopped':
+      return outcome;
+    default:
+      return unreachable(outcome);
+  }
+}
+
+/** What is to be planned next. */
+interface Gaps {
+  readonly kind: 'gaps';
+  readonly request: PlanRequest;
+  /** What validate found, as far as this run judged it itself. */
+  readonly findings: readonly Finding[];
+}
+
+type Validated = SpecEnd | Gaps;
+
 /** Runs the Spec's gates on the tip, and writes what came of it; again when somebody moved the tip meanwhile. */
-async function validate(ports: SpecLoopPorts): Promise<SpecEnd> {
+async function validate(ports: SpecLoopPorts): Promise<Validated> {
+  const open = ports.only === null ? await ports.openGap(await ports.tipCode()) : null;
+  if (open !== null) return { kind: 'gaps', request: open, findings: [] };
   let message = '';
-  for (let round = 0; round < maxValidations; round += 1) {
+  for (let trial = 0; trial < maxValidations; trial += 1) {
     const judged = await judgeTip(ports, { scope: 'spec', gates: specGates(ports.policy) });
     if (judged === null) return { kind: 'stopped' };
     const { verdict } = judged;
@@ -82,7 +156,7 @@ async function validate(ports: SpecLoopPorts): Promise<SpecEnd> {
       verdict: verdict.passed ? 'pass' : 'fail',
       findings: verdict.findings,
     });
-    const end = await finish(ports, judged);
+    const end = verdict.passed ? await proved(ports, judged) : await red(ports, judged);
     if (end.kind !== 'stale') return end;
     message = end.message;
   }
@@ -97,7 +171,9 @@ async function verifyTip(ports: SpecLoopPorts): Promise<SpecEnd> {
   });
   if (judged === null) return { kind: 'stopped' };
   const { verdict } = judged;
-  return verdict.passed ? { kind: 'proof', tip: ports.tip() } : { kind: 'needs-human', validate: verdict.findings };
+  return verdict.passed
+    ? { kind: 'proof', tip: ports.tip() }
+    : { kind: 'needs-human', validate: verdict.findings, asks: null };
 }
 
 interface Judged {
@@ -115,25 +191,74 @@ async function judgeTip(ports: SpecLoopPorts, due: Pick<VerifyRequest, 'scope' |
   return signal.aborted || verdict.gates.some((gate) => gate.cause === 'cancelled') ? null : { verdict, code };
 }
 
-async function finish(
-  ports: SpecLoopPorts,
-  judged: Judged,
-): Promise<SpecEnd | Extract<SpecWritten, { kind: 'stale' }>> {
-  const { verdict, code } = judged;
-  const state = verdict.passed ? 'done' : 'needs-human';
-  const validated = verdict.passed ? 'pass' : 'fail';
-  const written = await ports.finish({ state, gates: gateNotes(verdict), code, validated });
+type Stale = Extract<SpecWritten, { kind: 'stale' }>;
+
+async function proved(ports: SpecLoopPorts, { verdict, code }: Judged): Promise<SpecEnd | Stale> {
+  const gates = gateNotes(verdict);
+  const written = await ports.finish({ state: 'done', gates, code, validated: 'pass', escalation: null });
   if (written.kind !== 'recorded') return written;
-  ports.emit({ type: 'spec.state', spec: ports.spec, state, tip: written.tip });
-  return verdict.passed ? { kind: 'proof', tip: written.tip } : { kind: 'needs-human', validate: verdict.findings };
+  ports.emit({ type: 'spec.state', spec: ports.spec, state: 'done', tip: written.tip });
+  return { kind: 'proof', tip: written.tip };
 }
 
-async function asking(ports: SpecLoopPorts): Promise<SpecEnd> {
+/** Records a red round (S1), and decides whether its gaps are planned or a human is asked. */
+async function red(ports: SpecLoopPorts, { verdict, code }: Judged): Promise<Validated | Stale> {
+  const gates = gateNotes(verdict);
+  const round = await ports.round({ gates, code });
+  const asks = afterRed(ports, verdict, round);
+  if (asks !== null) return escalate(ports, asks, { gates, code, validated: 'fail', findings: verdict.findings });
+  const written = await ports.finish({ state: 'active', gates, code, validated: 'fail', escalation: null });
+  if (written.kind !== 'recorded') return written;
+  const open = await ports.openGap(code);
+  if (open === null) throw new Error('a red validation was recorded and is not there');
+  return { kind: 'gaps', request: open, findings: verdict.findings };
+}
+
+/** Decides after a red validation: `null` means another round (S2). */
+function afterRed(ports: SpecLoopPorts, verdict: Verdict, { round, same }: RedRound): SpecAsks | null {
+  const { findings } = verdict;
+  const common = { findings, questions: [] };
+  if (onlyBroken(verdict)) return { ...common, cause: 'cannot-run-here', why: 'a gate of the Spec cannot run here' };
+  // Whoever asks for one Issue did not ask for others.
+  if (ports.only !== null) return { ...common, cause: 'validate-red', why: 'every Issue is integrated' };
+  if (same) return { ...common, cause: 'same-findings', why: 'the gates found the same in two rounds running' };
+  if (round < ports.policy.budget.rounds) return null;
+  const rounds = `${String(round)} ${round === 1 ? 'round' : 'rounds'}`;
+  return {
+    ...common,
+    cause: 'rounds-spent',
+    why: `every Issue is integrated; ${rounds} of Issues and no round is left`,
+  };
+}
+
+/** Something asks, and nothing more can run. `null`: only Issues ask. */
+async function asking(
+  ports: SpecLoopPorts,
+  asks: SpecAsks | null,
+  findings: readonly Finding[] = [],
+): Promise<SpecEnd> {
   const code = await ports.tipCode();
-  const written = await ports.finish({ state: 'needs-human', gates: [], code, validated: null });
-  if (written.kind !== 'recorded') return { kind: 'held', message: written.message };
-  ports.emit({ type: 'spec.state', spec: ports.spec, state: 'needs-human', tip: written.tip });
-  return { kind: 'needs-human', validate: [] };
+  const all = asks === null ? null : { ...asks, findings: [...asks.findings, ...findings] };
+  const ended = await escalate(ports, all, { gates: [], code, validated: null, findings });
+  return ended.kind === 'stale' ? { kind: 'held', message: ended.message } : ended;
+}
+
+async function escalate(
+  ports: SpecLoopPorts,
+  asks: SpecAsks | null,
+  end: Pick<SpecFinish, 'gates' | 'code' | 'validated'> & { readonly findings: readonly Finding[] },
+): Promise<SpecEnd | Stale> {
+  const { spec, title } = ports;
+  const packet: Packet | null = asks === null ? null : specPacket({ spec, title, ...asks });
+  const { findings: validate, ...finish } = end;
+  const escalation = asks === null || packet === null ? null : { cause: asks.cause, packet: packet.lines };
+  const written = await ports.finish({ ...finish, state: 'needs-human', escalation });
+  if (written.kind !== 'recorded') return written;
+  ports.emit({ type: 'spec.state', spec, state: 'needs-human', tip: written.tip });
+  if (asks === null || packet === null) return { kind: 'needs-human', validate, asks: null };
+  const { cause, findings } = asks;
+  ports.emit({ type: 'spec.escalated', spec, cause, question: packet.question, findings });
+  return { kind: 'needs-human', validate, asks: { cause, question: packet.question } };
 }
 
 /** Every Issue at rest in a good way, and at least one of them done: nothing to do is not proof. */

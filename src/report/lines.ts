@@ -23,7 +23,12 @@ const shownDetailLines = 6;
 const shownQuestionLines = 20;
 const widestPrefix = 32;
 
-const quietTypes: ReadonlySet<Event['type']> = new Set(['issue.integrated', 'issue.escalated', 'run.finished']);
+const quietTypes: ReadonlySet<Event['type']> = new Set([
+  'issue.integrated',
+  'issue.escalated',
+  'spec.escalated',
+  'run.finished',
+]);
 const verboseTypes: ReadonlySet<Event['type']> = new Set([
   'gate.started',
   'issue.queued',
@@ -73,7 +78,13 @@ function said(event: Event): Said {
     case 'spec.imported':
     case 'spec.validated':
     case 'spec.state':
+    case 'spec.escalated':
       return saidOfSpec(event);
+    case 'spec.plan.started':
+    case 'spec.planned':
+    case 'spec.plan.rejected':
+    case 'spec.plan.retrying':
+      return saidOfPlan(event);
     case 'attempt.started':
     case 'attempt.finished':
     case 'attempt.judged':
@@ -123,7 +134,9 @@ function saidOfRun(event: About<'run'>): Said {
   }
 }
 
-function saidOfSpec(event: About<'spec'>): Said {
+type PlanEvent = About<'spec.plan'> | Extract<Event, { type: 'spec.planned' }>;
+
+function saidOfSpec(event: Exclude<About<'spec'>, PlanEvent>): Said {
   switch (event.type) {
     case 'spec.snapshotted':
       return { text: `snapshot at ${shortOid(event.tip)}: ${standing(event.issues)}` };
@@ -136,6 +149,32 @@ function saidOfSpec(event: About<'spec'>): Said {
       };
     case 'spec.state':
       return { text: `Spec is ${event.state} at ${shortOid(event.tip)}` };
+    case 'spec.escalated': {
+      const question = linesOf(event.question, shownQuestionLines);
+      return { text: `the Spec needs a human (${event.cause}): ${question[0] ?? ''}`, below: question.slice(1) };
+    }
+    default:
+      return unreachable(event);
+  }
+}
+
+function saidOfPlan(event: PlanEvent): Said {
+  switch (event.type) {
+    case 'spec.plan.started':
+      return {
+        text: `plan ${event.plan} started (${event.driver}${event.round === 0 ? '' : `, gaps of round ${event.round}`})`,
+      };
+    case 'spec.planned':
+      return {
+        text: `planned at ${shortOid(event.tip)}: ${count(event.issues.length, event.round === 0 ? 'Issue' : 'gap Issue')}`,
+        below: event.issues.map((issue) => `- ${issue.id}: ${issue.title}`),
+      };
+    case 'spec.plan.rejected':
+      return { text: `plan ${event.plan} is not taken: ${because(event.findings)}`, below: details(event.findings) };
+    case 'spec.plan.retrying':
+      return {
+        text: `plans again in ${formatDuration(event.inMs)}, ${count(event.failures, 'failure')} in a row: ${event.reason}`,
+      };
     default:
       return unreachable(event);
   }

@@ -8,7 +8,7 @@
 import { createHash } from 'node:crypto';
 import type { Finding, Oid } from '../issue.js';
 import { shortOid, withoutTimes } from '../issue.js';
-import type { EscalationCause } from '../event.js';
+import type { EscalationCause, SpecCause } from '../event.js';
 import { readDuration } from '../platform/duration.js';
 import { printable } from '../platform/text.js';
 
@@ -29,7 +29,7 @@ export type HistoryEntry =
       readonly text: string;
     }
   | {
-      readonly kind: 'integration' | 'escalated' | 'answered' | 'integrated' | 'validated' | 'other';
+      readonly kind: 'integration' | 'escalated' | 'answered' | 'integrated' | 'validated' | 'plan' | 'other';
       readonly text: string;
     };
 
@@ -229,7 +229,7 @@ export function appendIntegration(
 /** Appends the packet of an escalation. */
 export function appendEscalation(
   history: string,
-  entry: { readonly at: string; readonly cause: EscalationCause | 'validate-red'; readonly packet: readonly string[] },
+  entry: { readonly at: string; readonly cause: EscalationCause | SpecCause; readonly packet: readonly string[] },
 ): string {
   return append(history, [`### Escalated · ${seconds(entry.at)} · ${entry.cause}`, ...entry.packet.map(plainLine)]);
 }
@@ -250,13 +250,15 @@ export function appendValidation(
   entry: {
     readonly at: string;
     readonly tip: Oid;
+    /** The code tree that was judged. */
+    readonly code: Oid;
     readonly verdict: 'pass' | 'fail';
     readonly gates: readonly GateLine[];
   },
 ): string {
   return append(history, [
     `### Validated · ${seconds(entry.at)}`,
-    `tip ${shortOid(entry.tip)}`,
+    `tip ${shortOid(entry.tip)} · tree ${shortOid(entry.code)}`,
     ...entry.gates.flatMap(gateLines),
     `verdict: ${entry.verdict}`,
   ]);
@@ -299,13 +301,14 @@ function readEntry(text: string): HistoryEntry {
   return { kind: plainKinds.find((kind) => kind === word) ?? 'other', text };
 }
 
-const plainKinds = ['integration', 'escalated', 'answered', 'integrated', 'validated'] as const;
+const plainKinds = ['integration', 'escalated', 'answered', 'integrated', 'validated', 'plan'] as const;
 
 function isVerdict(text: string | undefined): text is AttemptVerdict {
   return text === 'pass' || text === 'fail' || text === 'operation' || text === 'stopped';
 }
 
-function sinceAnswer(entries: readonly HistoryEntry[]): readonly HistoryEntry[] {
+/** Gives the entries since a person answered last. */
+export function sinceAnswer(entries: readonly HistoryEntry[]): readonly HistoryEntry[] {
   return entries.slice(entries.findLastIndex((entry) => entry.kind === 'answered') + 1);
 }
 
@@ -341,8 +344,8 @@ function questionIn(text: string): string {
   return line?.slice(blockedBullet.length) ?? '';
 }
 
-/** Two rounds with the same reasons, whatever their times, places and temporary folders. Counts are part of a reason. */
-function fingerprint(text: string): string {
+/** Hashes the reasons of an entry, whatever their times, places and temporary folders. Counts are part of a reason. */
+export function fingerprint(text: string): string {
   const reasons = text
     .split('\n')
     .filter((line) => line.startsWith('- ') || line.startsWith(' '))
@@ -356,7 +359,8 @@ function withoutNoise(line: string): string {
   return withoutTimes(line.replace(/(?:\/[\w.@+-]+)+\//g, '/'));
 }
 
-function append(history: string, lines: readonly string[]): string {
+/** Appends an entry of these lines. */
+export function append(history: string, lines: readonly string[]): string {
   const before = history.trim() === '' ? `${heading}\n` : history.replace(/\s*$/, '\n');
   return `${before}\n${lines.join('\n')}\n`;
 }
@@ -375,7 +379,8 @@ function gateLines(gate: GateLine): readonly string[] {
   ];
 }
 
-function findingLines(finding: Finding, bullet: string): readonly string[] {
+/** Writes a finding behind a bullet, its detail indented. */
+export function findingLines(finding: Finding, bullet: string): readonly string[] {
   const place =
     finding.file === undefined
       ? ''
@@ -387,7 +392,8 @@ function findingLines(finding: Finding, bullet: string): readonly string[] {
   ];
 }
 
-function oneLine(text: string): string {
+/** Makes one safe line of foreign text. */
+export function oneLine(text: string): string {
   return printable(text.replace(/\s+/g, ' ').trim().slice(0, 2000));
 }
 
@@ -397,10 +403,12 @@ function plainLine(text: string): string {
   return /^(?:#|base |verdict: |- )/.test(line) ? `    ${line}` : line;
 }
 
-function seconds(iso: string): string {
+/** Shows a time as History does. */
+export function seconds(iso: string): string {
   return iso.replace(/\.\d+Z$/, 'Z');
 }
 
-function plural(count: number, noun: string): string {
+/** Counts things in words. */
+export function plural(count: number, noun: string): string {
   return `${String(count)} ${noun}${count === 1 ? '' : 's'}`;
 }

@@ -16,8 +16,9 @@ import { parseOid } from '../issue.js';
 import type { SpecState } from '../spec.js';
 import type { Git, LoggedCommit } from '../worktree/git-types.js';
 import { frameObject, nameObject } from '../worktree/objects.js';
-import { appendAnswer, budgetUsed, readHistory } from './history.js';
+import { appendAnswer, budgetUsed, readHistory, sinceAnswer } from './history.js';
 import { newestRecord, readCheckpoint, readIssueText, readSpecFiles, type SpecFile } from './read.js';
+import { hasUsed } from './spec-history.js';
 import { checkpointOf, trailer } from './trailers.js';
 
 /** The Spec's files as the next commit on `giro/<spec>` will hold them, and what changed. */
@@ -38,7 +39,7 @@ export function firstIntake(files: readonly SpecFile[], at: string): Intake {
   const taken = files.map(({ path, bytes }): [string, string | Buffer] => {
     const text = isSpecFile(path) || isIssueFile(path) ? editable(bytes) : null;
     if (text === null) return [path, bytes];
-    return [path, isSpecFile(path) ? setState(text, 'active') : asNew(text, at)];
+    return [path, isSpecFile(path) ? setState(asNewSpec(text, at), 'active') : asNew(text, at)];
   });
   return { files: new Map(taken), edited: [], removed: [], editedAfterwards: [], answered: [] };
 }
@@ -77,7 +78,9 @@ export async function laterIntake(git: Git, request: LaterRequest): Promise<Inta
   const answered = answer(files, request, { edited: edits.changed, byHand });
   const specPath = `${request.folder}/SPEC.md`;
   const specText = editable(files.get(specPath));
-  if (specText !== null && knownSpecState(specText)) files.set(specPath, setState(specText, 'active'));
+  if (specText !== null && knownSpecState(specText)) {
+    files.set(specPath, setState(request.answers ? answeredSpec(specText, request.at) : specText, 'active'));
+  }
   return { files, edited: [...edits.changed.keys(), ...removed], removed, editedAfterwards, answered };
 }
 
@@ -268,6 +271,20 @@ function asNew(text: string, at: string): string {
     ? replaceHistory(text, appendAnswer(history, { at, how: 'taken in anew; the budget is given back' }))
     : text;
   return state === 'in-progress' || state === 'needs-human' ? setState(told, 'ready') : told;
+}
+
+/** A Spec that starts its life on this branch. */
+function asNewSpec(text: string, at: string): string {
+  const history = historyOf(text);
+  if (!hasUsed(readHistory(history))) return text;
+  return replaceHistory(text, appendAnswer(history, { at, how: 'taken in anew; the rounds are given back' }));
+}
+
+/** What the Spec as a whole asked is answered by running it again; what only its Issues asked gives no rounds back. */
+function answeredSpec(text: string, at: string): string {
+  const history = historyOf(text);
+  if (!sinceAnswer(readHistory(history)).some((entry) => entry.kind === 'escalated')) return text;
+  return replaceHistory(text, appendAnswer(history, { at, how: 'run again; the rounds are given back' }));
 }
 
 /** The text of a file whose frontmatter can be edited; `null`: it is reported when the files are checked (I5). */

@@ -141,7 +141,8 @@ export async function specStateCommit(
   });
 }
 
-async function docsCommit(
+/** A commit that changes files of `docs/specs/` only. */
+export async function docsCommit(
   facts: BranchFacts,
   request: {
     readonly tip: Oid;

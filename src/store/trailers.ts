@@ -5,6 +5,8 @@ export type Checkpoint =
   | 'as-read'
   | 'snapshot'
   | 'import'
+  | 'planning'
+  | 'plan'
   | 'working'
   | 'judging'
   | 'judged'

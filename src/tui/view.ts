@@ -80,6 +80,7 @@ function selectedOf(listing: Listing, ui: UiState): IssueView | null {
 function stageOf(state: RunState): Extent['stage'] {
   switch (state.stage) {
     case 'starting':
+    case 'planning':
     case 'running':
     case 'validating':
       return 'going';

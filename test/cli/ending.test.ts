@@ -29,7 +29,7 @@ function viewsOf(
 
 function ending(change: Partial<EndingParts>) {
   return endingOf({
-    end: { kind: 'needs-human', validate: [] },
+    end: { kind: 'needs-human', validate: [], asks: null },
     spec: 's1',
     only: null,
     tip,
@@ -78,9 +78,17 @@ describe('the last lines', () => {
   });
 
   test('of a red validation say what is red', () => {
-    const { lines } = ending({ end: { kind: 'needs-human', validate: [{ message: 'gate all failed' }] } });
+    const validate = [{ message: 'gate all failed' }];
+    const { lines } = ending({ end: { kind: 'needs-human', validate, asks: null } });
     expect(lines[0]).toBe('validate: gate all failed');
     expect(lines.at(-1)).toBe('needs a human: the Spec as a whole is red');
+  });
+
+  test('of a Spec that asks something itself say what', () => {
+    const asks = { cause: 'questions' as const, question: 'Which\u0007 database?' };
+    const { exit, lines } = ending({ end: { kind: 'needs-human', validate: [], asks } });
+    expect(exit).toBe(2);
+    expect(lines.at(-1)).toBe('needs a human: the Spec: Which\\u{7} database? (questions)');
   });
 
   test('of a held landing also name who asks', () => {

@@ -100,8 +100,9 @@ describe('a run does not start', () => {
     expect(answer.ok ? '' : textOf(answer.failure)).toMatch(/there is no Spec "s2"[\s\S]*did you mean s1\?/);
   });
 
-  test('for a Spec without Issues', async () => {
-    expect(await refusal({ [pathOf('01-a')]: null })).toContain('has no Issues');
+  test('with a planner that is not there', async () => {
+    const planner = '\n[driver.planner]\nkind = "command"\nrun = ["./no-planner.sh"]\n[roles]\nplanner = "planner"\n';
+    expect(await refusal({ 'giro.toml': toml + planner })).toContain('[driver.planner] names ./no-planner.sh');
   });
 
   test('for one that says done without a branch that could prove it', async () => {

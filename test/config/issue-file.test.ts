@@ -431,6 +431,7 @@ text
       touches: ['src/**', 'docs/*.md'],
       resources: ['postgres'],
       maxAttempts: 2,
+      gap: 1,
       gates: ['review'],
       tests: ['test/**'],
       checkpoint: { attempt: 3, phase: 'judging' },

@@ -2,7 +2,15 @@ import { describe, expect, test } from 'vitest';
 import type { EventBody } from '../../src/event.js';
 import type { Verdict, VerifyRequest } from '../../src/gates/gate.js';
 import { parseSpecSlug, type IssueId, type IssueState } from '../../src/issue.js';
-import { runSpec, specGates, type SpecEnd, type SpecFinish, type SpecWritten } from '../../src/loop/spec-loop.js';
+import type { PlanOutcome, PlanRequest } from '../../src/loop/plan-loop.js';
+import {
+  runSpec,
+  specGates,
+  type RedRound,
+  type SpecEnd,
+  type SpecFinish,
+  type SpecWritten,
+} from '../../src/loop/spec-loop.js';
 import { gate, issueOf, oidOf, policyOf, verdictOf } from './rig.js';
 
 const spec = parseSpecSlug('s1');
@@ -13,6 +21,8 @@ interface Played {
   readonly finishes: readonly SpecFinish[];
   readonly requests: readonly VerifyRequest[];
   readonly events: readonly EventBody[];
+  /** What was planned, run and judged, in order. */
+  readonly log: readonly string[];
 }
 
 async function play(
@@ -23,17 +33,28 @@ async function play(
     readonly only?: IssueId;
     readonly stop?: 'issues' | 'gates';
     readonly gates?: Parameters<typeof policyOf>[1];
+    readonly rounds?: number;
+    readonly plan?: (request: PlanRequest) => PlanOutcome;
+    /** Of an earlier run. */
+    readonly openGap?: PlanRequest;
+    readonly same?: (round: number) => boolean;
   } = {},
 ): Promise<Played> {
   if (spec === undefined) throw new Error('not a name');
   const stop = new AbortController();
   const [finishes, requests, events]: [SpecFinish[], VerifyRequest[], EventBody[]] = [[], [], []];
+  const log: string[] = [];
+  const now = new Map(Object.entries(states).map(([id, state]) => [issueOf(id).id, state]));
+  let gap = change.openGap ?? null;
+  let reds = 0;
   const end = await runSpec({
     spec,
-    policy: policyOf({}, change.gates),
+    title: 'A Spec',
+    policy: policyOf({ rounds: change.rounds ?? 1 }, change.gates),
     verifier: {
       verify: (request) => {
         requests.push(request);
+        log.push('validate');
         if (change.stop === 'gates') stop.abort();
         return Promise.resolve((change.verdict ?? (() => verdictOf('pass')))());
       },
@@ -44,17 +65,29 @@ async function play(
     base: oidOf('base'),
     tipCode: () => Promise.resolve(oidOf(`code-${String(requests.length)}`)),
     runIssues: () => {
+      log.push('run');
       if (change.stop === 'issues') stop.abort();
       return Promise.resolve();
     },
-    states: () => new Map(Object.entries(states).map(([id, state]) => [issueOf(id).id, state])),
+    states: () => now,
+    plan: (request) => {
+      log.push(`plan ${String(request.round)}`);
+      const outcome = (change.plan ?? (() => ({ kind: 'planned' as const })))(request);
+      if (outcome.kind === 'planned') now.set(issueOf(`0${String(now.size + 1)}-gap`).id, 'done');
+      if (outcome.kind === 'planned') gap = null;
+      return Promise.resolve(outcome);
+    },
+    openGap: () => Promise.resolve(gap),
+    round: (): Promise<RedRound> => Promise.resolve({ round: reds + 1, same: change.same?.(reds + 1) ?? false }),
     finish: (wanted) => {
       finishes.push(wanted);
+      if (wanted.validated === 'fail') reds += 1;
+      if (wanted.state === 'active') gap = { round: reds, gaps: `red ${String(reds)}` };
       return Promise.resolve((change.finish ?? (() => written))());
     },
     only: change.only ?? null,
   });
-  return { end, finishes, requests, events };
+  return { end, finishes, requests, events, log };
 }
 
 describe('a Spec whose Issues are all done or wontfix', () => {
@@ -68,8 +101,11 @@ describe('a Spec whose Issues are all done or wontfix', () => {
 
   test('red asks a human, with what was found', async () => {
     const { end, finishes } = await play({ '01-a': 'done' }, { verdict: () => verdictOf('fail', 'all of it is red') });
-    expect(end).toMatchObject({ kind: 'needs-human', validate: [{ message: 'all of it is red' }] });
-    expect(finishes).toMatchObject([{ state: 'needs-human', validated: 'fail' }]);
+    const asks = { cause: 'rounds-spent', question: expect.stringContaining('all of it is red') as unknown };
+    expect(end).toMatchObject({ kind: 'needs-human', validate: [{ message: 'all of it is red' }], asks });
+    expect(finishes).toMatchObject([
+      { state: 'needs-human', validated: 'fail', escalation: { cause: 'rounds-spent' } },
+    ]);
   });
 
   test('is judged again when somebody moved the tip meanwhile, and held when that never ends', async () => {
@@ -101,10 +137,106 @@ describe('a Spec that is not complete', () => {
     ['nothing is done: that is no proof', { '01-a': 'wontfix' }],
   ])('%s: it asks, and is not validated', async (_name, states) => {
     const { end, finishes, requests } = await play(states);
-    expect(end).toEqual({ kind: 'needs-human', validate: [] });
-    expect(finishes).toMatchObject([{ state: 'needs-human', validated: null }]);
+    expect(end).toEqual({ kind: 'needs-human', validate: [], asks: null });
+    expect(finishes).toMatchObject([{ state: 'needs-human', validated: null, escalation: null }]);
     expect(requests).toEqual([]);
   });
+});
+
+describe('planning', () => {
+  const red = () => verdictOf('fail', 'not whole');
+  const redUntil = (round: number) => {
+    let asked = 0;
+    return () => ((asked += 1) < round ? red() : verdictOf('pass'));
+  };
+
+  test('a Spec without Issues is planned first, then run and validated', async () => {
+    const { end, log } = await play({});
+    expect(end.kind).toBe('proof');
+    expect(log).toEqual(['plan 0', 'run', 'validate']);
+  });
+
+  test('a Spec with Issues is not planned', async () => {
+    expect((await play({ '01-a': 'done' })).log).toEqual(['run', 'validate']);
+    expect((await play({ '01-a': 'ready' })).log).toEqual(['run']);
+  });
+
+  test('a red validation is recorded, its gaps are planned and run, and all is validated again', async () => {
+    const { end, log, finishes } = await play({ '01-a': 'done' }, { rounds: 3, verdict: redUntil(3) });
+    expect(end.kind).toBe('proof');
+    expect(log).toEqual(['run', 'validate', 'plan 1', 'run', 'validate', 'plan 2', 'run', 'validate']);
+    expect(finishes.map(({ state, validated }) => [state, validated])).toEqual([
+      ['active', 'fail'],
+      ['active', 'fail'],
+      ['done', 'pass'],
+    ]);
+  });
+
+  test('the planner hears what History says of the validation', async () => {
+    const heard: PlanRequest[] = [];
+    const plan = (request: PlanRequest): PlanOutcome => {
+      heard.push(request);
+      return { kind: 'planned' };
+    };
+    await play({ '01-a': 'done' }, { rounds: 2, verdict: redUntil(2), plan });
+    expect(heard).toEqual([{ round: 1, gaps: 'red 1' }]);
+  });
+
+  test('ends when the rounds are spent: the last red one is not planned for', async () => {
+    const { end, log, events } = await play({ '01-a': 'done' }, { rounds: 2, verdict: red });
+    expect(end).toMatchObject({ kind: 'needs-human', asks: { cause: 'rounds-spent' } });
+    expect(log).toEqual(['run', 'validate', 'plan 1', 'run', 'validate']);
+    expect(events.at(-1)).toMatchObject({ type: 'spec.escalated', cause: 'rounds-spent' });
+  });
+
+  test('ends early when two rounds running find the same', async () => {
+    const { end, log } = await play({ '01-a': 'done' }, { rounds: 9, verdict: red, same: (round) => round === 2 });
+    expect(end).toMatchObject({ kind: 'needs-human', asks: { cause: 'same-findings' } });
+    expect(log).toEqual(['run', 'validate', 'plan 1', 'run', 'validate']);
+  });
+
+  test('gates that could not run here are no gap: nobody plans for them', async () => {
+    for (const cause of ['errored', 'cannot-run-here'] as const) {
+      const { end, log } = await play(
+        { '01-a': 'done' },
+        { rounds: 3, verdict: () => verdictOf('fail', 'no docker', cause) },
+      );
+      expect(end).toMatchObject({ kind: 'needs-human', asks: { cause: 'cannot-run-here' } });
+      expect(log).toEqual(['run', 'validate']);
+    }
+  });
+
+  test('whoever asked for one Issue gets no gap Issues', async () => {
+    const { end, log } = await play({ '01-a': 'done' }, { rounds: 3, verdict: red, only: issueOf('01-a').id });
+    expect(end).toMatchObject({ kind: 'needs-human', asks: { cause: 'validate-red' } });
+    expect(log).toEqual(['run', 'validate']);
+  });
+
+  test('a red validation that an earlier run recorded is planned for, not judged again', async () => {
+    const openGap = { round: 2, gaps: 'as recorded' };
+    const { log } = await play({ '01-a': 'done' }, { rounds: 3, openGap });
+    expect(log).toEqual(['run', 'plan 2', 'run', 'validate']);
+  });
+
+  test('what the planner asks is what the Spec asks, with what validate found as evidence', async () => {
+    const asks = { cause: 'questions' as const, why: 'the planner has questions', findings: [], questions: ['Which?'] };
+    const first = await play({}, { plan: () => ({ kind: 'escalated', asks }) });
+    expect(first.end).toEqual({ kind: 'needs-human', validate: [], asks: { cause: 'questions', question: 'Which?' } });
+    expect(first.finishes).toMatchObject([
+      { state: 'needs-human', validated: null, escalation: { cause: 'questions' } },
+    ]);
+    const gap = await play({ '01-a': 'done' }, { rounds: 3, verdict: red, plan: () => ({ kind: 'escalated', asks }) });
+    expect(gap.end).toMatchObject({ validate: [{ message: 'not whole' }], asks: { question: 'Which?' } });
+    expect(gap.finishes.at(-1)?.escalation?.packet.join('\n')).toContain('not whole');
+  });
+
+  test.each([{ kind: 'stopped' } as const, { kind: 'held', message: 'checked out' } as const])(
+    'that is $kind ends the run as it is',
+    async (outcome) => {
+      const { end, finishes } = await play({}, { plan: () => outcome });
+      expect([end, finishes]).toEqual([outcome, []]);
+    },
+  );
 });
 
 describe('one Issue', () => {

@@ -159,6 +159,7 @@ function play(history: string, next: Step): string {
       return appendValidation(history, {
         at,
         tip: base,
+        code: base,
         verdict: 'fail',
         gates: [{ gate: 'test', verdict: 'fail', note: 'exit 1', findings: [next.gate] }],
       });

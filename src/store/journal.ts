@@ -401,7 +401,7 @@ export class Journal {
     const message = commitMessage({
       subject: step.subject,
       checkpoint: step.checkpoint,
-      trailers: { 'Giro-Issue': this.id },
+      trailers: { 'Giro-Issue': this.id, 'Giro-Tree': tree },
     });
     const commit = await git.writeCommit({ tree, parents: step.parents, message, at: clock.now() });
     this.#commit = commit;

@@ -5,7 +5,7 @@ import type { Diagnostic, Result } from '../failure.js';
 import type { IssueState, Oid, Phase, SpecSlug } from '../issue.js';
 import { specsFolder } from '../spec.js';
 import type { CommitInfo, Git } from '../worktree/git-types.js';
-import { checkpointOf } from './trailers.js';
+import { checkpointOf, trailer } from './trailers.js';
 
 /** One file of a Spec's folder. */
 export interface SpecFile {
@@ -53,10 +53,15 @@ export async function newestRecord(
   let next: Oid | undefined = branch;
   for (let count = 0; next !== undefined && count < mostByHand; count += 1) {
     const commit: CommitInfo = await git.readCommit(next);
-    if (checkpointOf(commit.message) !== undefined) return { record: next, byHand: next !== branch };
+    if (isEngines(commit)) return { record: next, byHand: next !== branch };
     next = commit.parents[0];
   }
   return { record: null, byHand: true };
+}
+
+/** An engine commit that a person amended or rebased keeps its trailers, but not the tree that they tell. */
+function isEngines({ message, tree }: CommitInfo): boolean {
+  return checkpointOf(message) !== undefined && (trailer(message, 'Giro-Tree') ?? tree) === tree;
 }
 
 /** Reads the engine's own keys from an Issue file; a file or a value that cannot be read has none. */

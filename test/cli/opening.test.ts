@@ -56,6 +56,20 @@ describe('work of a person on an escalated Issue is judged and integrated withou
     expect(await project.git('log', '--format=%s', 'giro/s1')).toContain('fix it');
   });
 
+  test('an amended commit of the engine', async () => {
+    const { project } = await asking();
+    const mine = join(project.folder, 'mine');
+    await project.git('worktree', 'add', '-q', mine, 'giro-issue/s1/01-a');
+    await writeFile(join(mine, 'a.txt'), 'fixed\n');
+    await project.git('-C', mine, 'commit', '-q', '--amend', '--no-edit', '-a');
+    await project.git('worktree', 'remove', mine);
+    const run = await unchangedBy(project, () => project.implement());
+    expect(run.code).toBe(0);
+    expect(attemptsIn(run)).toBe(0);
+    expect(await project.show('giro/s1', 'a.txt')).toBe('fixed');
+    expect(await project.issueFile('01-a')).toMatch(/### Escalated[^]*### Answered[^]*### Attempt 2 · .* · by hand\n/);
+  });
+
   test.each(['committed', 'not committed'])('changes in its worktree, %s', async (how) => {
     const { project, worktree } = await asking();
     await writeFile(join(worktree, 'a.txt'), 'fixed\n');

@@ -42,6 +42,10 @@ async function escalate(journal: Journal): Promise<void> {
   await journal.escalate({ cause: 'budget-spent', packet: ['question: what now?'] });
 }
 
+function nowhere(): never {
+  throw new Error('no commit');
+}
+
 /** What every commit of an Issue's branch must be (J2, J4). */
 async function checkBranch(rig: SpecRig, journal: Journal, states: readonly string[]): Promise<void> {
   const { git } = rig;
@@ -433,6 +437,33 @@ describe('the next run finds an Issue', () => {
     expect((await rig.git.readCommit(adopted)).parents).toEqual([theirs]);
     expect(await rig.read(adopted, 'fix.txt')).toBe('fix');
     expect(again).toMatchObject({ standing: 'judging', attempt: 2 });
+    expect(await rig.journal('01-a')).toMatchObject({ standing: 'judging', attempt: 2 });
+  });
+
+  test('by hand, when a person amended the engine’s own commit; other words alone are nobody’s work', async () => {
+    const rig = await makeIssue();
+    const journal = await rig.journal('01-a');
+    await journal.recordAttempt('claude');
+    await work(rig, journal, { 'a.txt': 'a' });
+    await escalate(journal);
+    await publish(rig, journal);
+    await rig.takeIn(null, { answers: true });
+    const written = await rig.git.readCommit((await rig.branch('01-a')) ?? nowhere());
+    const amend = async (tree: Oid, message: string): Promise<void> => {
+      const commit = await rig.git.writeCommit({ tree, parents: written.parents, message, at: rig.clock.now() });
+      expect((await rig.git.moveRef(ref, commit, await rig.branch('01-a'))).ok).toBe(true);
+    };
+    await amend(written.tree, written.message.replace('needs a human', 'asks'));
+    expect(await rig.journal('01-a')).toMatchObject({ standing: 'between' });
+    const blob = await rig.git.writeBlob('fixed');
+    await amend(
+      await rig.git.editTree(written.tree, new Map([['a.txt', { mode: '100644', oid: blob }]])),
+      written.message,
+    );
+    const again = await rig.journal('01-a');
+    expect(again).toMatchObject({ standing: 'by-hand', attempt: 1, budgetUsed: 0 });
+    await again.adoptWork({ code: null, line: { ...line, duration: 'by hand' }, findings: [] });
+    expect(await rig.read(again.commit ?? nowhere(), 'a.txt')).toBe('fixed');
     expect(await rig.journal('01-a')).toMatchObject({ standing: 'judging', attempt: 2 });
   });
 

@@ -171,6 +171,7 @@ function specPorts(running: Running): Omit<SpecLoopPorts, keyof ReturnType<typeo
     runIssues: () => runIssues(running),
     finish: (end) => finishSpec(landing, end),
     only: request.only,
+    asked: prepared.before === 'needs-human',
   };
 }
 

@@ -87,6 +87,7 @@ async function open(options: ImplementOptions, terminal: Terminal): Promise<Resu
   const target = parseTarget(options.target, { cwd: await realpath(options.folder), top: topLevel });
   if (!target.ok) return target;
   if (target.value.kind === 'backlog') return failed(backlogFailure);
+  const typed = target.value.kind === 'issue' ? target.value.issue : null;
   const run = runId();
   const runFolder = join(commonDir, 'giro', 'runs', run);
   const git = await openGit({
@@ -99,13 +100,12 @@ async function open(options: ImplementOptions, terminal: Terminal): Promise<Resu
     git: git.value,
     top: topLevel,
     spec: target.value.spec,
+    issue: typed,
     own: terminal.env,
     processors: availableParallelism(),
     at: systemClock.iso(),
   });
-  const only = prepared.ok
-    ? onlyIssue(prepared.value, target.value.kind === 'issue' ? target.value.issue : null)
-    : ok(null);
+  const only = prepared.ok ? onlyIssue(prepared.value, typed) : ok(null);
   if (!prepared.ok || !only.ok) {
     await git.value.close();
     return prepared.ok ? (only.ok ? failed(bareFailure) : only) : prepared;

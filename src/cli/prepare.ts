@@ -9,7 +9,7 @@ import { checkGates, parseSpecFolder, type ParsedSpec } from '../config/issue-fi
 import { loadPolicy } from '../config/load.js';
 import { nearest } from '../config/nearest.js';
 import { failed, ok, unreachable, type Diagnostic, type Failure, type Result } from '../failure.js';
-import type { IssueId, Oid, SpecSlug } from '../issue.js';
+import type { Issue, IssueId, Oid, SpecSlug } from '../issue.js';
 import { issueNumber } from '../issue.js';
 import { childEnvironment } from '../platform/environment.js';
 import { kindOf, listFolder, readIfExists } from '../platform/files.js';
@@ -17,7 +17,7 @@ import type { DriverDefinition, Policy } from '../policy.js';
 import { checkGraph, type GraphProblem } from '../scheduler/graph.js';
 import { specsFolder } from '../spec.js';
 import { readCheckout } from './checkout-files.js';
-import { someOf } from './target.js';
+import { findIssue, someOf } from './target.js';
 import { firstIntake, laterIntake, type Intake } from '../store/intake.js';
 import type { IssueBranches } from '../store/facts.js';
 import { readBranches } from '../store/facts.js';
@@ -45,6 +45,8 @@ export async function prepare(request: {
   readonly git: OpenedGit;
   readonly top: string;
   readonly spec: SpecSlug;
+  /** The Issue that was named, as typed; `null`: the whole Spec. */
+  readonly issue: string | null;
   readonly own: Readonly<Record<string, string | undefined>>;
   readonly processors: number;
   readonly at: string;
@@ -101,6 +103,7 @@ async function readPolicy(request: {
 async function takeIn(request: {
   readonly git: OpenedGit;
   readonly spec: SpecSlug;
+  readonly issue: string | null;
   readonly tip: Oid | null;
   readonly read: readonly SpecFile[] | null;
   readonly branches: IssueBranches;
@@ -124,10 +127,17 @@ async function takeIn(request: {
     branches: request.branches,
     folder: `${specsFolder}/${spec}`,
     checkout: read,
-    answers: before === 'needs-human',
+    answers: present.ok && before === 'needs-human' ? answeredBy(request.issue, present.value.spec.issues) : [],
     at: request.at,
   });
   return ok({ intake, before });
+}
+
+/** After a run that ended asking, naming the Spec answers everything; naming an Issue answers that one. */
+function answeredBy(typed: string | null, issues: readonly Issue[]): readonly string[] {
+  const ids = issues.map((issue) => issue.id);
+  const only = typed === null ? null : findIssue(ids, typed);
+  return issues.filter((issue) => only === null || issue.id === only).map((issue) => issue.path);
 }
 
 function check(parsed: ParsedSpec, policy: Policy): readonly Diagnostic[] {

@@ -63,6 +63,8 @@ export interface SpecLoopPorts {
   readonly finish: (end: SpecFinish) => Promise<SpecWritten>;
   /** Only this Issue is asked for; `null`: the whole Spec. */
   readonly only: IssueId | null;
+  /** The run before this one ended asking. */
+  readonly asked: boolean;
 }
 
 /** A round that ends red. */
@@ -163,7 +165,10 @@ async function validate(ports: SpecLoopPorts): Promise<Validated> {
   return { kind: 'held', message };
 }
 
-/** One Issue was asked for and is done: its proof is that the lane's gates hold at the tip. The Spec stays active. */
+/**
+ * One Issue was asked for and is done: its proof is that the lane's gates hold at the tip. The Spec stays active, but for
+ * what was asked about others before: that is still asked, so that naming the Spec answers it.
+ */
 async function verifyTip(ports: SpecLoopPorts): Promise<SpecEnd> {
   const judged = await judgeTip(ports, {
     scope: 'integration',
@@ -171,9 +176,9 @@ async function verifyTip(ports: SpecLoopPorts): Promise<SpecEnd> {
   });
   if (judged === null) return { kind: 'stopped' };
   const { verdict } = judged;
-  return verdict.passed
-    ? { kind: 'proof', tip: ports.tip() }
-    : { kind: 'needs-human', validate: verdict.findings, asks: null };
+  if (!verdict.passed) return { kind: 'needs-human', validate: verdict.findings, asks: null };
+  if (ports.asked && [...ports.states().values()].includes('needs-human')) await asking(ports);
+  return { kind: 'proof', tip: ports.tip() };
 }
 
 interface Judged {

@@ -53,8 +53,8 @@ export interface LaterRequest {
   readonly folder: string;
   /** `null`: the checkout has no such folder. */
   readonly checkout: readonly SpecFile[] | null;
-  /** The run before this one ended asking: naming the Spec again is the answer. */
-  readonly answers: boolean;
+  /** Paths of the Issues that are answered by being named again, themselves or with their Spec, if they ask. */
+  readonly answers: readonly string[];
   readonly at: string;
 }
 
@@ -239,7 +239,7 @@ function issueState(text: string, basis: Buffer | null, ours: string): IssueStat
 
 function answer(
   files: Map<string, string | Buffer>,
-  request: { readonly answers: boolean; readonly at: string },
+  request: { readonly answers: readonly string[]; readonly at: string },
   done: { readonly edited: ReadonlyMap<string, unknown>; readonly byHand: ReadonlyMap<string, unknown> },
 ): readonly string[] {
   const paths: string[] = [];
@@ -249,7 +249,7 @@ function answer(
       ? 'the Issue was edited'
       : done.byHand.has(path)
         ? 'fixed by hand on its branch'
-        : request.answers
+        : request.answers.includes(path)
           ? 'run again'
           : null;
     const text = editable(content);

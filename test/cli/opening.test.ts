@@ -291,6 +291,26 @@ describe('one Issue as the target', () => {
     expect((await project.implement()).code).toBe(0);
   });
 
+  test('that asks is the only one that is answered; what else was asked is still asked', async () => {
+    const project = await makeProject({
+      issues: { '01-a': {}, '02-b': {} },
+      budget: 'attempts = 1\nattempt-timeout = "60s"',
+      agent: 'echo "$GIRO_ISSUE" > "$GIRO_ISSUE.txt"\n[ -e "$HOME/allowed" ]\n',
+    });
+    expect((await project.implement()).code).toBe(2);
+    await writeFile(join(project.home, 'allowed'), '');
+    const one = await project.giro(['implement', 's1/02', '--json']);
+    expect(one.code).toBe(0);
+    expect(eventsOf(one, 'attempt.started').map((event) => event.issue)).toEqual(['02-b']);
+    expect(await project.issueFile('01-a')).toMatch(/state: needs-human/);
+    expect(await project.issueFile('01-a')).not.toContain('### Answered');
+    expect(await project.issueFile('02-b')).toContain('### Answered');
+    expect(await project.show('giro/s1', 'docs/specs/s1/SPEC.md')).toContain('state: needs-human');
+    const all = await project.implement();
+    expect(all.code).toBe(0);
+    expect(eventsOf(all, 'attempt.started').map((event) => event.issue)).toEqual(['01-a']);
+  });
+
   test('that is done already is proved on the tip, not believed', async () => {
     const project = await makeProject({
       issues: { '01-a': {}, '02-b': {} },

@@ -27,6 +27,7 @@ async function prepared(repository: TestRepository, name = spec) {
     git,
     top: repository.path,
     spec: name,
+    issue: null,
     own: repository.own,
     processors: 2,
     at: '2030-01-01T00:00:00.000Z',

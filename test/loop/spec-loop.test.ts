@@ -31,6 +31,7 @@ async function play(
     readonly verdict?: () => Verdict;
     readonly finish?: () => SpecWritten;
     readonly only?: IssueId;
+    readonly asked?: boolean;
     readonly stop?: 'issues' | 'gates';
     readonly gates?: Parameters<typeof policyOf>[1];
     readonly rounds?: number;
@@ -86,6 +87,7 @@ async function play(
       return Promise.resolve((change.finish ?? (() => written))());
     },
     only: change.only ?? null,
+    asked: change.asked ?? false,
   });
   return { end, finishes, requests, events, log };
 }
@@ -247,6 +249,17 @@ describe('one Issue', () => {
     expect(end).toEqual({ kind: 'proof', tip: oidOf('tip') });
     expect(requests).toMatchObject([{ scope: 'integration' }]);
     expect(finishes).toEqual([]);
+  });
+
+  test('that is done leaves the Spec asking what it asked before of others, and only that', async () => {
+    const others = { '01-a': 'done', '02-b': 'needs-human' } as const;
+    const { end, finishes } = await play(others, { only: id, asked: true });
+    expect(end).toEqual({ kind: 'proof', tip: oidOf('tip') });
+    expect(finishes).toMatchObject([{ state: 'needs-human', validated: null }]);
+    expect((await play(others, { only: id })).finishes).toEqual([]);
+    expect((await play({ '01-a': 'done', '02-b': 'ready' }, { only: id, asked: true })).finishes).toEqual([]);
+    const red = await play(others, { only: id, asked: true, verdict: () => verdictOf('fail') });
+    expect(red.finishes).toEqual([]);
   });
 
   test('that is done by somebody’s word on a red tip is no proof', async () => {

@@ -378,7 +378,7 @@ async function laterIntakeOf(rig: SpecRig, files: Readonly<Record<string, string
     branches: await readBranches(rig.git, spec),
     folder: `docs/specs/${spec}`,
     checkout: Object.entries(files).map(([path, text]) => ({ path, bytes: Buffer.from(text) })),
-    answers: false,
+    answers: [],
     at,
   });
 }

@@ -110,7 +110,7 @@ class Rig implements SpecRig {
             branches: await readBranches(git, spec),
             folder,
             checkout,
-            answers: options.answers ?? false,
+            answers: options.answers === true ? (await readSpecFiles(git, tip, spec)).map(({ path }) => path) : [],
             at,
           });
     if (tip !== null && intake.edited.length === 0 && intake.answered.length === 0) return intake;

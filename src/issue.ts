@@ -137,3 +137,25 @@ export interface Evidence {
   /** Identities of all tests that passed; absent where the runner does not list them, or lists too many to keep. */
   readonly passes?: readonly string[];
 }
+
+/** How an attempt was judged. */
+export type AttemptVerdict = 'pass' | 'fail' | 'operation' | 'stopped';
+
+/** One gate as it stands in History. */
+export interface GateNote {
+  readonly gate: string;
+  readonly verdict: 'pass' | 'fail';
+  readonly note: string;
+  readonly findings: readonly Finding[];
+}
+
+/** What the worker left, as it stands in History. */
+export interface WorkNote {
+  readonly files: number;
+  readonly insertions: number;
+  readonly deletions: number;
+  readonly duration: string;
+  readonly summary?: string;
+  readonly question?: string;
+  readonly subjects: readonly string[];
+}

@@ -20,7 +20,7 @@ import { workerContract, type WorkerOutcome, type WorkerResult } from '../driver
 import { unreachable } from '../failure.js';
 import type { Verdict } from '../gates/gate.js';
 import { dueGates } from '../gates/gate.js';
-import type { Finding, Oid } from '../issue.js';
+import type { Finding, Oid, WorkNote } from '../issue.js';
 import {
   afterRed,
   attemptsAllowed,
@@ -34,7 +34,7 @@ import {
   type Step,
 } from './decide.js';
 import { gateNotes, workNote } from './notes.js';
-import type { IssueLoopPorts, IssueRecord, WorkFolder, WorkNote } from './ports.js';
+import type { IssueLoopPorts, IssueRecord, WorkFolder } from './ports.js';
 import { workerPrompt } from './prompt.js';
 import { firstStep } from './resume.js';
 

@@ -2,8 +2,9 @@
 import type { WorkerOutcome } from '../drivers/worker.js';
 import { formatEvidence } from '../gates/evidence.js';
 import type { GateVerdict, Verdict } from '../gates/gate.js';
+import type { GateNote, WorkNote } from '../issue.js';
 import { formatDuration } from '../platform/duration.js';
-import type { GateNote, Taken, WorkNote } from './ports.js';
+import type { Taken } from './ports.js';
 
 /** Tells how each gate of a verdict ended. */
 export function gateNotes(verdict: Verdict): readonly GateNote[] {

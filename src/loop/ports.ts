@@ -4,31 +4,12 @@ import type { WorkerEnvelope } from '../drivers/worker.js';
 import type { Emit, EscalationCause } from '../event.js';
 import type { Result } from '../failure.js';
 import type { Verifier } from '../gates/gate.js';
-import type { Finding, Issue, IssueId, Oid } from '../issue.js';
+import type { AttemptVerdict, Finding, GateNote, Issue, IssueId, Oid, WorkNote } from '../issue.js';
 import type { Clock } from '../platform/clock.js';
 import type { Environment } from '../platform/environment.js';
 import type { Policy } from '../policy.js';
 import type { Spec } from '../spec.js';
 import type { Parking } from './parking.js';
-
-/** One gate as it stands in History. */
-export interface GateNote {
-  readonly gate: string;
-  readonly verdict: 'pass' | 'fail';
-  readonly note: string;
-  readonly findings: readonly Finding[];
-}
-
-/** What the worker left, as it stands in History. */
-export interface WorkNote {
-  readonly files: number;
-  readonly insertions: number;
-  readonly deletions: number;
-  readonly duration: string;
-  readonly summary?: string;
-  readonly question?: string;
-  readonly subjects: readonly string[];
-}
 
 /** The durable record of one Issue; each method is one checkpoint. */
 export interface IssueRecord {
@@ -75,7 +56,7 @@ export interface IssueRecord {
     readonly findings: readonly Finding[];
   }): Promise<Oid>;
   recordVerdict(verdict: {
-    readonly verdict: 'pass' | 'fail' | 'operation' | 'stopped';
+    readonly verdict: AttemptVerdict;
     readonly code?: Oid;
     /** What the worker left, when no `commitWork` told it. */
     readonly line?: WorkNote;

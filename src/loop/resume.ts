@@ -1,7 +1,8 @@
 /** The first step of an Issue: fresh, or as an earlier run left it. */
 import { unreachable } from '../failure.js';
+import type { WorkNote } from '../issue.js';
 import { afterRed, attemptsAllowed, escalate, lastFinding, nothingChanged, type Run, type Step } from './decide.js';
-import type { Taken, WorkNote } from './ports.js';
+import type { Taken } from './ports.js';
 
 /** Takes an Issue up; `standing` says where. */
 export async function firstStep(run: Run): Promise<Step> {

@@ -10,13 +10,12 @@ import type { Emit } from '../event.js';
 import { unreachable } from '../failure.js';
 import type { Verdict, Verifier, VerifyRequest } from '../gates/gate.js';
 import { dueGates } from '../gates/gate.js';
-import type { Finding, IssueId, IssueState, Oid, SpecSlug } from '../issue.js';
+import type { Finding, GateNote, IssueId, IssueState, Oid, SpecSlug } from '../issue.js';
 import type { Policy } from '../policy.js';
 import { onlyBroken } from './decide.js';
 import { gateNotes } from './notes.js';
 import { specPacket, type Packet } from './packet.js';
 import type { PlanOutcome, PlanRequest, SpecAsks } from './plan-loop.js';
-import type { GateNote } from './ports.js';
 
 /** How a Spec ended. */
 export type SpecEnd =
@@ -177,7 +176,7 @@ async function verifyTip(ports: SpecLoopPorts): Promise<SpecEnd> {
   if (judged === null) return { kind: 'stopped' };
   const { verdict } = judged;
   if (!verdict.passed) return { kind: 'needs-human', validate: verdict.findings, asks: null };
-  if (ports.asked && [...ports.states().values()].includes('needs-human')) await asking(ports);
+  if (ports.asked && [...ports.states().values()].includes('needs-human')) await asking(ports, null);
   return { kind: 'proof', tip: ports.tip() };
 }
 

@@ -1,8 +1,7 @@
 /** Taking over a lock file whose owner is dead, so that exactly one of any number of racers gets it. */
 import { createHash, randomUUID } from 'node:crypto';
 import { linkExclusive, readIfExists, removeTree, writeAtomic } from './files.js';
-import { isAlive, ownIdentity } from './identity.js';
-import type { ProcessIdentity } from './identity.js';
+import { isAlive, ownIdentity, parseIdentity } from './identity.js';
 
 /**
  * Replaces the file at `path`, if it still holds `expected`, by a file that holds `next`; true for the one who did it.
@@ -32,23 +31,7 @@ async function holdClaim(claim: string): Promise<boolean> {
   if (await linkExclusive(claim, mine)) return true;
   const held = await readIfExists(claim);
   if (held === null) return false;
-  const holder = parseHolder(held);
+  const holder = parseIdentity(held.toString('utf8'));
   if (holder === null || isAlive(holder) !== 'dead') return false;
   return replaceExclusive(claim, held, mine);
-}
-
-function parseHolder(bytes: Buffer): ProcessIdentity | null {
-  try {
-    const value: unknown = JSON.parse(bytes.toString('utf8'));
-    return isIdentity(value) ? value : null;
-  } catch {
-    return null;
-  }
-}
-
-function isIdentity(value: unknown): value is ProcessIdentity {
-  if (typeof value !== 'object' || value === null) return false;
-  const texts = ['startTime', 'bootId', 'host', 'pidNamespace'];
-  const fields = new Map<string, unknown>(Object.entries(value));
-  return typeof fields.get('pid') === 'number' && texts.every((name) => typeof fields.get(name) === 'string');
 }

@@ -33,6 +33,23 @@ export function ownIdentity(): ProcessIdentity {
   };
 }
 
+/** Reads an identity that was written as JSON, with whatever else stands there; `null`: it is none. */
+export function parseIdentity(text: string): (ProcessIdentity & Readonly<Record<string, unknown>>) | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isIdentity(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+function isIdentity(value: unknown): value is ProcessIdentity & Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null) return false;
+  const fields = new Map<string, unknown>(Object.entries(value));
+  const texts = ['startTime', 'bootId', 'host', 'pidNamespace'];
+  return typeof fields.get('pid') === 'number' && texts.every((name) => typeof fields.get(name) === 'string');
+}
+
 /** Says whether a process lives; `unknown` whenever that cannot be proved from here. */
 export function isAlive(identity: ProcessIdentity): 'alive' | 'dead' | 'unknown' {
   const here = ownIdentity();

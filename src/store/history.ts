@@ -6,14 +6,11 @@
  * either a single line behind a bullet or indented by four columns.
  */
 import { createHash } from 'node:crypto';
-import type { Finding, Oid } from '../issue.js';
+import type { AttemptVerdict, Finding, GateNote, Oid, WorkNote } from '../issue.js';
 import { shortOid, withoutTimes } from '../issue.js';
 import type { EscalationCause, SpecCause } from '../event.js';
 import { readDuration } from '../platform/duration.js';
 import { printable } from '../platform/text.js';
-
-/** How an attempt was judged. */
-export type AttemptVerdict = 'pass' | 'fail' | 'operation' | 'stopped';
 
 /** One entry as read back. */
 export type HistoryEntry =
@@ -32,14 +29,6 @@ export type HistoryEntry =
       readonly kind: 'integration' | 'escalated' | 'answered' | 'integrated' | 'validated' | 'plan' | 'other';
       readonly text: string;
     };
-
-/** One gate of an entry. */
-export interface GateLine {
-  readonly gate: string;
-  readonly verdict: 'pass' | 'fail';
-  readonly note: string;
-  readonly findings: readonly Finding[];
-}
 
 const heading = '## History';
 const blockedBullet = '- blocked: ';
@@ -152,19 +141,8 @@ export function openAttempt(
   ]);
 }
 
-/** What the worker left, written into the open entry. */
-export interface WorkLine {
-  readonly files: number;
-  readonly insertions: number;
-  readonly deletions: number;
-  readonly duration: string;
-  readonly summary?: string;
-  readonly question?: string;
-  readonly subjects: readonly string[];
-}
-
 /** Writes what the worker left, and what the engine found on it, into the open entry. */
-export function describeWork(history: string, work: WorkLine, findings: readonly Finding[] = []): string {
+export function describeWork(history: string, work: WorkNote, findings: readonly Finding[] = []): string {
   const size = `${plural(work.files, 'file')} +${String(work.insertions)} -${String(work.deletions)}`;
   // Only giro writes the base line: what is read back of an entry stands there, where foreign text cannot forge it.
   const facts = [
@@ -189,7 +167,7 @@ export function closeAttempt(
   verdict: {
     readonly verdict: AttemptVerdict;
     readonly work?: { readonly commit: Oid; readonly tree: Oid };
-    readonly gates: readonly GateLine[];
+    readonly gates: readonly GateNote[];
     readonly findings: readonly Finding[];
   },
 ): string {
@@ -213,7 +191,7 @@ export function appendIntegration(
     readonly at: string;
     readonly tip: Oid;
     readonly verdict: 'pass' | 'fail';
-    readonly gates: readonly GateLine[];
+    readonly gates: readonly GateNote[];
     readonly findings: readonly Finding[];
   },
 ): string {
@@ -253,7 +231,7 @@ export function appendValidation(
     /** The code tree that was judged. */
     readonly code: Oid;
     readonly verdict: 'pass' | 'fail';
-    readonly gates: readonly GateLine[];
+    readonly gates: readonly GateNote[];
   },
 ): string {
   return append(history, [
@@ -372,7 +350,7 @@ function extendLast(history: string, change: (lines: readonly string[]) => reado
   return `${[...lines.slice(0, start), ...change(lines.slice(start))].join('\n')}\n`;
 }
 
-function gateLines(gate: GateLine): readonly string[] {
+function gateLines(gate: GateNote): readonly string[] {
   return [
     `- gate ${oneLine(gate.gate)}: ${gate.verdict} · ${oneLine(gate.note)}`,
     ...gate.findings.flatMap((finding) => findingLines(finding, '  - ')),

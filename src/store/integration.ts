@@ -1,11 +1,11 @@
 /** The commits of `giro/<spec>`: what `git log --first-parent` reads as the story of the Spec. */
 import { historyOf, replaceHistory, spliceFrontmatter } from '../config/splice.js';
-import type { Oid, SpecSlug } from '../issue.js';
+import type { GateNote, Oid, SpecSlug } from '../issue.js';
 import { shortOid } from '../issue.js';
 import { printable } from '../platform/text.js';
 import { specsFolder, type SpecState } from '../spec.js';
 import type { Git } from '../worktree/git-types.js';
-import { appendIntegration, noteSaved, type GateLine } from './history.js';
+import { appendIntegration, noteSaved } from './history.js';
 import type { Intake } from './intake.js';
 import type { Journal } from './journal.js';
 import { readIssueText, type SpecFile } from './read.js';
@@ -69,7 +69,7 @@ async function asReadCommit(
 /** The landed commit of an Issue: this code tree on this tip, its story, and `state: done`. */
 export async function landedCommit(
   facts: BranchFacts,
-  request: { readonly tip: Oid; readonly code: Oid; readonly journal: Journal; readonly gates: readonly GateLine[] },
+  request: { readonly tip: Oid; readonly code: Oid; readonly journal: Journal; readonly gates: readonly GateNote[] },
 ): Promise<Oid> {
   const { git } = facts;
   const { tip, code, journal } = request;

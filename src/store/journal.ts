@@ -10,7 +10,18 @@
  *    commits that no branch has, to be saved.
  */
 import { replaceHistory, spliceFrontmatter } from '../config/splice.js';
-import type { Finding, Issue, IssueId, IssueState, Oid, Phase, SpecSlug } from '../issue.js';
+import type {
+  AttemptVerdict,
+  Finding,
+  GateNote,
+  Issue,
+  IssueId,
+  IssueState,
+  Oid,
+  Phase,
+  SpecSlug,
+  WorkNote,
+} from '../issue.js';
 import { shortOid } from '../issue.js';
 import type { EscalationCause } from '../event.js';
 import type { Clock } from '../platform/clock.js';
@@ -31,10 +42,7 @@ import {
   openFindings,
   readHistory,
   wasTakenBack,
-  type AttemptVerdict,
-  type GateLine,
   type HistoryEntry,
-  type WorkLine,
 } from './history.js';
 import { readIssueText } from './read.js';
 import { branchName, issueRef } from './refs.js';
@@ -251,7 +259,7 @@ export class Journal {
   /** Commits what the worker left, with what the engine found on it. `gated`: gates come next. */
   async commitWork(work: {
     readonly code: Oid;
-    readonly line: WorkLine;
+    readonly line: WorkNote;
     readonly gated: boolean;
     readonly findings: readonly Finding[];
   }): Promise<Oid> {
@@ -276,7 +284,7 @@ export class Journal {
   /** Takes a person's work as an attempt of its own: their commits on the branch, or `code` from their folder. */
   async adoptWork(work: {
     readonly code: Oid | null;
-    readonly line: WorkLine;
+    readonly line: WorkNote;
     readonly findings: readonly Finding[];
   }): Promise<void> {
     const at = this.#ports.clock.iso();
@@ -302,8 +310,8 @@ export class Journal {
     readonly verdict: AttemptVerdict;
     readonly code?: Oid;
     /** What the worker left, when no `commitWork` told it. */
-    readonly line?: WorkLine;
-    readonly gates: readonly GateLine[];
+    readonly line?: WorkNote;
+    readonly gates: readonly GateNote[];
     readonly findings: readonly Finding[];
   }): Promise<void> {
     const { code, line } = verdict;
@@ -327,7 +335,7 @@ export class Journal {
   /** Records that the lane sent it back. */
   async recordRejection(entry: {
     readonly tip: Oid;
-    readonly gates: readonly GateLine[];
+    readonly gates: readonly GateNote[];
     readonly findings: readonly Finding[];
   }): Promise<void> {
     const { tip, gates, findings } = entry;

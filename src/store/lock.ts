@@ -11,7 +11,7 @@ import { failed, ok, type Failure, type Result } from '../failure.js';
 import type { SpecSlug } from '../issue.js';
 import { replaceExclusive } from '../platform/exclusive.js';
 import { linkExclusive, makeFolder, readIfExists, removeTree } from '../platform/files.js';
-import { isAlive, ownIdentity, type ProcessIdentity } from '../platform/identity.js';
+import { isAlive, ownIdentity, parseIdentity, type ProcessIdentity } from '../platform/identity.js';
 
 /** Not exported: nobody else can make a lock. */
 const held: unique symbol = Symbol('held');
@@ -106,21 +106,10 @@ function whyNot(path: string, present: Buffer, spec: SpecSlug): Failure | null {
 }
 
 function parseLock(bytes: Buffer): LockFile | null {
-  try {
-    const value: unknown = JSON.parse(bytes.toString('utf8'));
-    return isLock(value) ? value : null;
-  } catch {
-    return null;
-  }
+  const value = parseIdentity(bytes.toString('utf8'));
+  return value !== null && isLock(value) ? value : null;
 }
 
-function isLock(value: unknown): value is LockFile {
-  if (typeof value !== 'object' || value === null) return false;
-  const fields = new Map<string, unknown>(Object.entries(value));
-  const texts = ['startTime', 'bootId', 'host', 'pidNamespace', 'spec', 'run', 'at'];
-  return (
-    fields.get('format_version') === 1 &&
-    typeof fields.get('pid') === 'number' &&
-    texts.every((name) => typeof fields.get(name) === 'string')
-  );
+function isLock(value: ProcessIdentity & Readonly<Record<string, unknown>>): value is LockFile & typeof value {
+  return value['format_version'] === 1 && ['spec', 'run', 'at'].every((name) => typeof value[name] === 'string');
 }

@@ -4,7 +4,7 @@
  *
  * What is read back stands in headings, on the `base` line and on the `verdict` line, where no foreign text can be.
  */
-import type { Finding, Oid } from '../issue.js';
+import type { Finding, GateNote, Oid } from '../issue.js';
 import { shortOid } from '../issue.js';
 import type { Usage } from '../usage.js';
 import {
@@ -17,7 +17,6 @@ import {
   readHistory,
   seconds,
   sinceAnswer,
-  type GateLine,
   type HistoryEntry,
 } from './history.js';
 
@@ -131,7 +130,7 @@ export function openGap(entries: readonly HistoryEntry[]): OpenGap | null {
 /** Tells which round a red validation ends, and whether it found what the one before it found. */
 export function redRound(
   history: string,
-  validation: { readonly gates: readonly GateLine[]; readonly tip: Oid; readonly code: Oid },
+  validation: { readonly gates: readonly GateNote[]; readonly tip: Oid; readonly code: Oid },
 ): { readonly round: number; readonly same: boolean } {
   const told = appendValidation(history, { ...validation, at: '', verdict: 'fail' });
   const own = sinceReset(readHistory(told)).filter((entry) => entry.kind === 'validated');

@@ -11,11 +11,12 @@ import {
   type Issue,
   type IssueId,
   type Oid,
+  type WorkNote,
 } from '../../src/issue.js';
 import type { IssueEnd } from '../../src/loop/decide.js';
 import { runIssue } from '../../src/loop/issue-loop.js';
 import { Parking } from '../../src/loop/parking.js';
-import type { IssueLoopPorts, IssueRecord, LaneAnswer, Taken, WorkFolders, WorkNote } from '../../src/loop/ports.js';
+import type { IssueLoopPorts, IssueRecord, LaneAnswer, Taken, WorkFolders } from '../../src/loop/ports.js';
 import type { GateDefinition, Policy } from '../../src/policy.js';
 import {
   appendAnswer,

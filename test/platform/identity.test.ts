@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { isAlive, ownIdentity, parseProcessStat } from '../../src/platform/identity.js';
+import { isAlive, ownIdentity, parseIdentity, parseProcessStat } from '../../src/platform/identity.js';
 import { program } from './program.js';
 
 describe('a process', () => {
@@ -75,3 +75,19 @@ import { ownIdentity } from './platform/identity.js';
 console.log(JSON.stringify(ownIdentity()));
 setInterval(() => undefined, 1000);
 `;
+
+test('an identity is read back with what else stands there; everything else is none', () => {
+  const own = { ...ownIdentity(), run: 'r1' };
+  expect(parseIdentity(JSON.stringify(own))).toEqual(own);
+  for (const text of [
+    '',
+    'null',
+    '[]',
+    '7',
+    '{',
+    JSON.stringify({ ...own, pid: '7' }),
+    JSON.stringify({ ...own, host: null }),
+  ]) {
+    expect(parseIdentity(text), text).toBeNull();
+  }
+});

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { historyOf, replaceHistory } from '../../src/config/splice.js';
-import { parseOid, type Finding } from '../../src/issue.js';
+import { parseOid, type AttemptVerdict, type Finding } from '../../src/issue.js';
 import {
   appendAnswer,
   appendEscalation,
@@ -23,7 +23,6 @@ import {
   packetQuestion,
   readHistory,
   wasTakenBack,
-  type AttemptVerdict,
   type HistoryEntry,
 } from '../../src/store/history.js';
 

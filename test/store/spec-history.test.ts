@@ -1,12 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { parseOid } from '../../src/issue.js';
-import {
-  appendAnswer,
-  appendEscalation,
-  appendValidation,
-  readHistory,
-  type GateLine,
-} from '../../src/store/history.js';
+import { parseOid, type GateNote } from '../../src/issue.js';
+import { appendAnswer, appendEscalation, appendValidation, readHistory } from '../../src/store/history.js';
 import { closePlan, hasUsed, openGap, openPlan, planStanding, redRound } from '../../src/store/spec-history.js';
 import { unknownUsage } from '../../src/usage.js';
 
@@ -14,7 +8,7 @@ const at = '2030-01-01T00:00:00.000Z';
 const tip = parseOid('a'.repeat(40));
 const code = parseOid('b'.repeat(40));
 
-function gate(message: string, verdict: 'pass' | 'fail' = 'fail'): GateLine {
+function gate(message: string, verdict: 'pass' | 'fail' = 'fail'): GateNote {
   return { gate: 'accept', verdict, note: 'exit 1 · 5 ms', findings: verdict === 'pass' ? [] : [{ message }] };
 }
 

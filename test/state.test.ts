@@ -291,3 +291,34 @@ describe('whatever comes, in whatever order', () => {
     expect(notices.at(-1)?.message).toBe('299');
   });
 });
+
+describe('planning', () => {
+  const planning: EventBody = { type: 'spec.plan.started', spec, round: 0, plan: 1, driver: 'claude', log: '/log' };
+
+  test('shows as a stage, and adds its Issues to those that there are', () => {
+    expect(after([], planning)).toMatchObject({ stage: 'planning' });
+    const integrated: EventBody = { type: 'issue.integrated', issue: one, commit: oid, attempts: 1 };
+    const planned: EventBody = {
+      type: 'spec.planned',
+      spec,
+      round: 1,
+      tip: parseOid('b'.repeat(40)),
+      issues: [fact('02-b', 'ready', ['01-a'])],
+    };
+    const state = after([fact('01-a')], integrated, planning, planned);
+    expect(state).toMatchObject({ stage: 'running', tip: parseOid('b'.repeat(40)) });
+    expect([...state.issues.keys()]).toEqual(['01-a', '02-b']);
+    expect(issueStatus(state.issues, one).kind).toBe('done');
+    expect(issueStatus(state.issues, id('02-b')).kind).toBe('ready');
+  });
+
+  test('does not hide that the run is stopping', () => {
+    const stopping: EventBody = { type: 'run.stopping', reason: 'SIGINT' };
+    expect(after([], stopping, planning).stage).toBe('stopping');
+  });
+
+  test('that asks is kept', () => {
+    const asked: EventBody = { type: 'spec.escalated', spec, cause: 'questions', question: 'Which?', findings: [] };
+    expect(after([], planning, asked).asks).toEqual({ cause: 'questions', question: 'Which?' });
+  });
+});

@@ -176,9 +176,6 @@ function dryRun(opened: Opened, options: ImplementOptions, terminal: Terminal): 
     tip === null
       ? `base      ${shortOid(opened.git.user.head)} (a first run would snapshot the Spec onto giro/${spec.slug})`
       : `tip       ${shortOid(tip)} of giro/${spec.slug}`,
-    ...(spec.issues.length === 0
-      ? [`plan      there are no Issues yet: ${policy.roles.planner} plans them first`]
-      : []),
     ...graph.waves.map((wave, index) => {
       const names = wave.map((id) => {
         const state = spec.issues.find((issue) => issue.id === id)?.state ?? 'ready';

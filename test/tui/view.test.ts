@@ -39,6 +39,16 @@ const finished = event(80, {
   lines: ['02-api asks: Is a token in the URL acceptable?', 'next: giro status auth/02-api'],
 });
 
+test('a Spec that has no Issues yet shows that it is planned', () => {
+  const planning = event(2, { type: 'spec.plan.started', spec, round: 0, plan: 1, driver: 'claude', log: '/log' });
+  const state = after([
+    started(),
+    event(1, { type: 'spec.snapshotted', spec, base: oid('b'), tip: oid('e'), issues: [] }),
+    planning,
+  ]);
+  for (const rows of [6, 12, 24]) expect(frame({ state, rows })).toMatch(/^Login for everyone \(auth\) +planning/);
+});
+
 describe('the frame', () => {
   test('at 80x24', () => {
     expect(frame({ log })).toMatchInlineSnapshot(`

@@ -6,7 +6,8 @@ import { makeFolder, writeAtomic } from '../platform/files.js';
 import { createRepository, openGit } from '../worktree/git.js';
 import { demoFiles, demoPolicy, demoScript, demoSpec } from './demo-project.js';
 import { exitCodes } from './exit.js';
-import { implement, type ProcessEnd } from './implement.js';
+import { implement } from './implement.js';
+import type { ProcessEnd } from './options.js';
 import { renderFailure } from './failure-text.js';
 import { write, type Terminal } from './show.js';
 

@@ -2,7 +2,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { ExitCode } from './exit.js';
 import { exitCodes, exitHelp } from './exit.js';
-import type { ProcessEnd } from './implement.js';
+import type { ProcessEnd } from './options.js';
 import type { Terminal } from './show.js';
 import { giroVersion } from './version.js';
 

@@ -1,0 +1,56 @@
+/** What `--dry-run` shows of one Spec. */
+import { gateFacts } from '../gates/definition.js';
+import { shortOid, type Oid } from '../issue.js';
+import { buildGraph } from '../scheduler/graph.js';
+import { exitCodes } from './exit.js';
+import type { ImplementOptions, ProcessEnd } from './options.js';
+import { gatePreview, planPreview } from './plan-preview.js';
+import type { Prepared } from './prepare.js';
+import { write, type Terminal } from './show.js';
+
+/** The plan, the waves, the gates and the budget; nothing is written or spent. */
+export function dryRun(
+  prepared: Prepared,
+  head: Oid,
+  { options, terminal }: { readonly options: ImplementOptions; readonly terminal: Terminal },
+): ProcessEnd {
+  const { spec } = prepared.parsed;
+  const { policy, intake, tip } = prepared;
+  const graph = buildGraph(spec.issues);
+  if (options.json) {
+    const issues = spec.issues.map((issue) => ({
+      id: issue.id,
+      title: issue.title,
+      state: issue.state,
+      wave: graph.wave(issue.id),
+      dependsOn: issue.dependsOn,
+    }));
+    const gates = policy.gates.map(gateFacts);
+    write(
+      terminal,
+      `${JSON.stringify({ spec: spec.slug, base: head, tip, issues, gates, budget: policy.budget, driver: policy.roles.worker, planner: policy.roles.planner })}\n`,
+    );
+    return { exit: exitCodes.proof };
+  }
+  const lines = [
+    `${spec.slug}: ${spec.title}`,
+    tip === null
+      ? `base      ${shortOid(head)} (a first run would snapshot the Spec onto giro/${spec.slug})`
+      : `tip       ${shortOid(tip)} of giro/${spec.slug}`,
+    ...graph.waves.map((wave, index) => {
+      const names = wave.map((id) => {
+        const state = spec.issues.find((issue) => issue.id === id)?.state ?? 'ready';
+        return state === 'ready' ? id : `${id} (${state})`;
+      });
+      return `wave ${String(index + 1).padEnd(5)}${names.join(', ')}`;
+    }),
+    ...gatePreview(policy),
+    `driver    ${policy.roles.worker}, ${String(options.concurrency ?? policy.limits.agents)} at once`,
+    ...planPreview(spec.issues.length, policy),
+    ...spec.ignored.map((file) => `ignored   ${file.path} (${file.reason})`),
+    ...(intake.edited.length > 0 ? [`taken in  ${intake.edited.join(', ')}`] : []),
+    'nothing was started or written',
+  ];
+  write(terminal, `${lines.join('\n')}\n`);
+  return { exit: exitCodes.proof };
+}

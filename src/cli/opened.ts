@@ -1,0 +1,56 @@
+/** Opens the repository that a run works on, and reads its target. */
+import { randomBytes } from 'node:crypto';
+import { realpath } from 'node:fs/promises';
+import { join } from 'node:path';
+import { failed, ok, type Failure, type Result } from '../failure.js';
+import { systemClock } from '../platform/clock.js';
+import { openGit } from '../worktree/git.js';
+import type { OpenedGit } from '../worktree/git-types.js';
+import type { ImplementOptions } from './options.js';
+import type { Terminal } from './show.js';
+import { parseTarget, type Target } from './target.js';
+
+/** The repository of a run. */
+export interface Opened {
+  readonly git: OpenedGit;
+  /** Root of the person's checkout. */
+  readonly top: string;
+  readonly target: Target;
+  /** Id of the run. */
+  readonly run: string;
+  /** Where its logs and events go. */
+  readonly runFolder: string;
+}
+
+/** Opens the repository; a dry run makes no folder in it. */
+export async function openRepository(options: ImplementOptions, terminal: Terminal): Promise<Result<Opened, Failure>> {
+  const looked = await openGit({ folder: options.folder, own: terminal.env, runFolder: null });
+  if (!looked.ok) return looked;
+  const { commonDir, user } = looked.value;
+  const { topLevel } = user;
+  await looked.value.close();
+  if (topLevel === null) return failed(bareFailure);
+  const target = parseTarget(options.target, { cwd: await realpath(options.folder), top: topLevel });
+  if (!target.ok) return target;
+  const run = runId();
+  const runFolder = join(commonDir, 'giro', 'runs', run);
+  const git = await openGit({
+    folder: options.folder,
+    own: terminal.env,
+    runFolder: options.dryRun ? null : runFolder,
+  });
+  return git.ok ? ok({ git: git.value, top: topLevel, target: target.value, run, runFolder }) : git;
+}
+
+const bareFailure: Failure = {
+  kind: 'environment',
+  message: 'this is a bare repository: giro reads giro.toml and the Specs from a checkout',
+  hint: 'run it in a clone or a worktree',
+};
+
+function runId(): string {
+  return `${systemClock
+    .iso()
+    .replace(/[-:]|\.\d+/g, '')
+    .toLowerCase()}-${randomBytes(3).toString('hex')}`;
+}

@@ -1,0 +1,66 @@
+/** A run while somebody looks at it: its events, its view, and how it is stopped. */
+import { join } from 'node:path';
+import { openAppend } from '../platform/files.js';
+import { printable } from '../platform/text.js';
+import { Feed } from './feed.js';
+import { levelOf, type ImplementOptions } from './options.js';
+import { chooseShow, openShow, type Show, type ShowKind, type Terminal } from './show.js';
+import { listenForStop, type Stopping } from './stopping.js';
+
+/** What a run that is looked at has. */
+export interface Shown {
+  readonly terminal: Terminal;
+  readonly feed: Feed;
+  readonly stopping: Stopping;
+  readonly view: Show;
+  readonly kind: ShowKind;
+}
+
+/** Runs something while it is shown; the terminal is given back afterwards, whatever happens. */
+export async function whileShown<T>(
+  request: {
+    readonly run: string;
+    readonly runFolder: string;
+    readonly options: ImplementOptions;
+    readonly terminal: Terminal;
+  },
+  act: (shown: Shown) => Promise<T>,
+): Promise<T> {
+  const { run, runFolder, options, terminal } = request;
+  const kind = chooseShow(terminal, options);
+  const feed = new Feed(run, await openAppend(join(runFolder, 'events.ndjson')));
+  const stopping: Stopping = listenForStop({
+    onFirst: (signal) => {
+      feed.emit({
+        type: 'run.stopping',
+        reason: `${signal}: no new work; agents are ended, state is saved; once more kills at once`,
+      });
+    },
+    onSecond: () => {
+      restoreTerminal(terminal);
+    },
+  });
+  terminal.stdout.on('error', () => undefined);
+  const warned = (warning: Error): void => {
+    feed.emit({ type: 'run.notice', level: 'warning', message: printable(`${warning.name}: ${warning.message}`) });
+  };
+  // Node would write them over the board.
+  process.removeAllListeners('warning').on('warning', warned);
+  let view: Show | null = null;
+  try {
+    view = await openShow(kind, terminal, { level: levelOf(options), onInterrupt: stopping.interrupt });
+    feed.show = view;
+    return await act({ terminal, feed, stopping, view, kind });
+  } finally {
+    await view?.close();
+    await feed.close();
+    stopping.close();
+  }
+}
+
+/** Main screen, visible cursor, no colour: whatever the board was doing. */
+function restoreTerminal(terminal: Terminal): void {
+  if (!terminal.stdout.isTTY) return;
+  if (terminal.stdin.isTTY) terminal.stdin.setRawMode(false);
+  terminal.stdout.write('\u001b[0m\u001b[?25h\u001b[?1049l');
+}

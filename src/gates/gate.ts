@@ -97,6 +97,8 @@ export interface GateSlot {
 export interface GateCheckout {
   readonly folder: string;
   readonly slot: GateSlot;
+  /** Something runs in it from now on: what was seen before does not count any more. */
+  enter(): void;
   /** Tracked files that are no longer as the tree has them. */
   changedFiles(): Promise<readonly string[]>;
   /** Brings the tracked files back. */

@@ -120,6 +120,7 @@ async function runGate(bench: Bench, place: GatePlace): Promise<GateRunEnd> {
   const log = bench.logFile(request, gate);
   const { scope, issue, codeTree: tree } = request;
   ports.emit({ type: 'gate.started', scope, gate: gate.name, issue, tree, log });
+  checkout.enter();
   const runner = { ports, request, gate, checkout, shell: shell.value };
   const { red, ended, durationMs, evidence, lost } = await runOnce(runner, log);
   const verdict = { ...blankVerdict(gate), ended, durationMs, log, evidence };

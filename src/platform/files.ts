@@ -73,6 +73,8 @@ export interface WriteOptions {
   readonly mode?: number;
   /** Whether the bytes are on the disk before it returns; true when absent. */
   readonly sync?: boolean;
+  /** When the file says it was modified, in seconds since the epoch; now when absent. */
+  readonly modifiedAt?: number;
 }
 
 /** Replaces a file wholly or not at all; refuses a symbolic link or a folder at `path`. */
@@ -386,6 +388,7 @@ async function writeTemporary(path: string, data: string | Uint8Array, options: 
     try {
       writeFully(fd, typeof data === 'string' ? Buffer.from(data) : data);
       if (options.mode !== undefined) quick.fchmodSync(fd, options.mode);
+      if (options.modifiedAt !== undefined) quick.futimesSync(fd, options.modifiedAt, options.modifiedAt);
       if (options.sync !== false) await syncLater(fd);
     } finally {
       quick.closeSync(fd);

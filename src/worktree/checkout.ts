@@ -26,6 +26,8 @@ import { Trash } from './trash.js';
 export interface Checkout {
   readonly folder: string;
   readonly slot: Slot;
+  /** Something runs in it from now on: what was seen before does not count any more. */
+  enter(): void;
   /** Tracked files that are no longer as the tree has them. */
   changedFiles(): Promise<readonly string[]>;
   /** Brings the tracked files back. */
@@ -40,7 +42,10 @@ export type WithCheckout = <T>(
 
 /** What gate checkouts need. */
 export interface CheckoutPorts {
-  readonly git: Pick<Git, 'commonDir' | 'hash' | 'editTree' | 'readTree' | 'checkOut' | 'cleanFolder' | 'changedFiles'>;
+  readonly git: Pick<
+    Git,
+    'commonDir' | 'hash' | 'editTree' | 'readTree' | 'checkOut' | 'advanceFolder' | 'cleanFolder' | 'changedFiles'
+  >;
   readonly policy: Pick<WorktreePolicy, 'keep'>;
   /** Folder for the checkouts of this Spec. */
   readonly root: string;
@@ -69,6 +74,8 @@ interface Place {
   readonly stamp: string;
   /** What it was filled with; `null` while that is uncertain. */
   tree: Oid | null;
+  /** True: its last user was seen to have left the tracked files alone. */
+  isUnchanged: boolean;
 }
 
 const storeFolder = 'store';
@@ -117,10 +124,15 @@ class CheckoutPool {
     return {
       folder: place.folder,
       slot: place.slot,
+      enter() {
+        place.isUnchanged = false;
+      },
       async changedFiles() {
         // Git would wait for a pipe that the gate left in place of a file with attributes.
         await removeTraps(git, place.folder, tree);
-        return git.changedFiles(place.folder, place.index);
+        const changed = await git.changedFiles(place.folder, place.index);
+        place.isUnchanged = changed.length === 0;
+        return changed;
       },
       restore: () => git.checkOut(place.folder, place.index, tree),
     };
@@ -133,7 +145,7 @@ class CheckoutPool {
       await this.#discard(place);
     }
     const place = await this.#make();
-    const filled = await this.#attempt(() => this.#fill(place, tree));
+    const filled = await this.#attempt(() => this.#fill(place, tree, false));
     if (filled.ok) return ok(place);
     await this.#discard(place);
     return filled;
@@ -165,17 +177,21 @@ class CheckoutPool {
   async #refill(place: Place, tree: Oid): Promise<void> {
     const { git, policy, slots } = this.#ports;
     const before = place.tree;
+    const { isUnchanged } = place;
     place.tree = null;
+    place.isUnchanged = false;
     // A link would lead the cleaning to whatever it points at.
     if ((await kindOf(place.folder)) !== 'folder') await this.#renew(place);
     await removeTree(join(place.folder, '.git'));
     if (await this.#hasUntracked(place, before)) await git.cleanFolder(place.folder, place.index, policy.keep);
-    await this.#fill(place, tree);
+    await this.#fill(place, tree, isUnchanged);
     await slots.renew(place.slot);
   }
 
-  async #fill(place: Place, tree: Oid): Promise<void> {
-    await this.#ports.git.checkOut(place.folder, place.index, tree);
+  async #fill(place: Place, tree: Oid, isUnchanged: boolean): Promise<void> {
+    const { git } = this.#ports;
+    const show = isUnchanged ? git.advanceFolder.bind(git) : git.checkOut.bind(git);
+    await show(place.folder, place.index, tree);
     place.tree = tree;
   }
 
@@ -225,6 +241,7 @@ class CheckoutPool {
           index: join(store, 'index'),
           stamp: join(store, 'setup.json'),
           tree: null,
+          isUnchanged: false,
         };
         await this.#renew(place);
         return place;

@@ -2,17 +2,20 @@
  * Work trees by way of the private git dir: checking out, taking back, comparing, cleaning. Every folder has an index file
  * of its own that only giro writes; calls on one index are done one after the other.
  */
-import { isAbsolute, relative } from 'node:path';
+import { dirname, isAbsolute, relative } from 'node:path';
 import { parseOid, type Oid } from '../issue.js';
 import { kindOf, removeTree } from '../platform/files.js';
+import { timeOfDisk } from '../platform/stamps.js';
 import { parsePaths } from './git-parse.js';
 import { GitError, type GitCall, type RunGit } from './git-types.js';
 import { encodeName } from './objects.js';
+import { refill, type RefillGit } from './refill.js';
 
 /** What work on folders needs. */
 export interface FolderPorts {
   /** Runs in the private git dir. */
   readonly run: RunGit;
+  readonly git: RefillGit;
   readonly realPath: (path: string) => Promise<string>;
   /** Stores patterns as a file for `core.excludesFile` and gives its path. */
   readonly patternFile: (patterns: readonly string[]) => Promise<string>;
@@ -20,9 +23,17 @@ export interface FolderPorts {
   readonly untouchable: readonly string[];
 }
 
+/** What is known of an index. */
+interface Known {
+  readonly tree: Oid;
+  /** When the folder was seen to be as it says, by the clock of the disk; null: something may have changed since. */
+  readonly seenAt: number | null;
+}
+
 /** The work trees giro made. */
 export class Folders {
   readonly #ports: FolderPorts;
+  readonly #known = new Map<string, Known>();
   readonly #turns = new Map<string, Promise<unknown>>();
 
   constructor(ports: FolderPorts) {
@@ -36,6 +47,7 @@ export class Folders {
   checkOut(folder: string, index: string, tree: Oid): Promise<void> {
     return this.#inTurn(index, async () => {
       await this.#assertOurs(folder);
+      this.#known.delete(index);
       const call = { args: ['read-tree', '--reset', '-u', tree], env: workTree(folder, index) };
       try {
         await this.#ports.run(call);
@@ -45,14 +57,23 @@ export class Folders {
         await removeTree(index);
         await this.#ports.run(call);
       }
+      this.#known.set(index, { tree, seenAt: null });
     });
   }
 
-  /** As `checkOut`, for a folder that was just seen to be untouched: only what the trees differ in is looked at. */
+  /** As `checkOut`, for a folder where `changed` or `isUntouched` just saw nothing: only what differs is looked at. */
   advance(folder: string, index: string, tree: Oid): Promise<void> {
     const fromThere = this.#inTurn(index, async () => {
       await this.#assertOurs(folder);
-      await this.#ports.run({ args: ['read-tree', '-m', '-u', tree], env: workTree(folder, index) });
+      const known = this.#known.get(index);
+      this.#known.delete(index);
+      const seenAt = known?.seenAt ?? null;
+      const mine =
+        known !== undefined &&
+        seenAt !== null &&
+        (await refill(this.#ports.git, { folder, index, from: known.tree, to: tree, seenAt }));
+      if (!mine) await this.#ports.run({ args: ['read-tree', '-m', '-u', tree], env: workTree(folder, index) });
+      this.#known.set(index, { tree, seenAt: null });
     });
     // Something was changed meanwhile after all, and git refuses to overwrite that.
     return fromThere.catch((error: unknown) => {
@@ -64,6 +85,7 @@ export class Folders {
   snapshot(folder: string, index: string, exclude: readonly string[]): Promise<Oid> {
     return this.#inTurn(index, async () => {
       await this.#assertOurs(folder);
+      this.#known.delete(index);
       const env = workTree(folder, index);
       if (exclude.length === 0) {
         await this.#stage({ args: ['add', '-A'], env });
@@ -71,7 +93,9 @@ export class Folders {
         await this.#stageBut(await this.#ports.patternFile(exclude), env);
       }
       const { stdout } = await this.#ports.run({ args: ['write-tree'], env });
-      return parseOid(stdout.toString().trim());
+      const tree = parseOid(stdout.toString().trim());
+      this.#known.set(index, { tree, seenAt: null });
+      return tree;
     });
   }
 
@@ -102,7 +126,9 @@ export class Folders {
       await this.#assertOurs(folder);
       const env = workTree(folder, index);
       const args = ['diff-files', '-z', '--name-only', '--no-renames', '--ignore-submodules=all'];
+      const at = await timeOfDisk(dirname(index));
       const touched = parsePaths((await this.#ports.run({ args, env })).stdout);
+      this.#saw(index, touched.length === 0 ? at : null);
       if (touched.length === 0) return touched;
       await this.#ports.run({ args: ['update-index', '-q', '--refresh'], env, accept: [0, 1] });
       return parsePaths((await this.#ports.run({ args, env })).stdout);
@@ -115,7 +141,10 @@ export class Folders {
       await this.#assertOurs(folder);
       // One path of any kind is enough to know.
       const call = { args: ['ls-files', '-z', '-m', '-o', '--directory'], env: workTree(folder, index), maxBytes: 1 };
-      return (await this.#ports.run(call)).stdout.length === 0;
+      const at = await timeOfDisk(dirname(index));
+      const isUntouched = (await this.#ports.run(call)).stdout.length === 0;
+      this.#saw(index, isUntouched ? at : null);
+      return isUntouched;
     });
   }
 
@@ -125,6 +154,11 @@ export class Folders {
       const patterns = keep.flatMap((pattern) => ['-e', pattern]);
       await this.#ports.run({ args: ['clean', '-ffdxq', ...patterns], env: workTree(folder, index) });
     });
+  }
+
+  #saw(index: string, seenAt: number | null): void {
+    const known = this.#known.get(index);
+    if (known !== undefined) this.#known.set(index, { tree: known.tree, seenAt });
   }
 
   /** Refuses a link (it may lead to the person's files), and the person's own folders. */

@@ -83,6 +83,7 @@ export class Repository implements Git {
     const untouchable = [place.commonDir, ...(place.topLevel === null ? [] : [place.topLevel])];
     this.#folders = new Folders({
       run: (call) => this.#inPrivate(call),
+      git: this,
       realPath,
       patternFile: (patterns) => this.#private.patternFile(patterns),
       untouchable,

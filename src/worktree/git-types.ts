@@ -153,7 +153,7 @@ export interface Git {
 
   /** Makes the tracked files of a folder equal to a tree; `index` belongs to that folder and may not exist yet. */
   checkOut(folder: string, index: string, tree: Oid): Promise<void>;
-  /** The same for a folder that `isUntouched` was true of a moment ago: only what the trees differ in is looked at. */
+  /** The same where `isUntouched` was true, or `changedFiles` named none, a moment ago: only what differs is looked at. */
   advanceFolder(folder: string, index: string, tree: Oid): Promise<void>;
   /** Everything in a folder as a tree, but ignored files and untracked ones that match `exclude` (gitignore patterns). */
   snapshotFolder(folder: string, index: string, exclude?: readonly string[]): Promise<Oid>;

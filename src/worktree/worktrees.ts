@@ -96,23 +96,23 @@ class WorktreeRoom implements Worktrees {
     }
   }
 
-  /** In a new folder, unless one comes back before it is this one's turn. */
+  /** In a new folder, unless one comes back before it is made. */
   async #inTurn(order: Order): Promise<Result<Worktree>> {
-    for (;;) {
-      const turn = await this.#returns.turn();
-      if (turn === null) {
-        const used = await this.#reuse(order);
-        if (used !== null) return this.#fill(used, order);
-        continue;
+    const turn = await this.#returns.turn();
+    try {
+      // Much may have changed while others were at it.
+      const used = (await this.#reuse(order)) ?? (turn === null ? null : await this.#awaited(order));
+      if (used !== null) {
+        turn?.over();
+        return await this.#fill(used, order);
       }
-      try {
-        return await this.#returns.making(async () => {
-          const made = await this.#make(order);
-          return made.ok ? this.#fill(made.value, order, turn.over) : made;
-        });
-      } finally {
-        turn.over();
-      }
+      if (turn === null) return await this.#inTurn(order);
+      return await this.#returns.making(async () => {
+        const made = await this.#make(order);
+        return made.ok ? this.#fill(made.value, order, turn.over) : made;
+      });
+    } finally {
+      turn?.over();
     }
   }
 

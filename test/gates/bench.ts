@@ -78,6 +78,7 @@ export async function bench({ files = {}, setupFailure, ...ports }: BenchOptions
       const value = await use({
         folder: checkout,
         slot: { number, portBase: 20_000 + 10 * number, temporary },
+        enter: () => undefined,
         changedFiles: async () => {
           const changed: string[] = [];
           await readFile(join(checkout, '..', `checkout-${String(number)}.lost`)).then(

@@ -358,3 +358,28 @@ describe('the folders', () => {
     expect(await using(rig, tree, ({ folder }) => Promise.resolve(basename(folder)))).toBe('g1');
   });
 });
+
+test('one whose files were seen unchanged is brought to the next tree without git, unless something ran in it since', async () => {
+  const repository = await makeProject();
+  const rig = await startRun(repository);
+  const tree = await codeTree(rig, await repository.head());
+  const next = await edited(rig, tree, { 'a.txt': 'A\n' });
+  const look = (checkout: Checkout): Promise<readonly string[]> => checkout.changedFiles();
+  const cost = async (of: Oid, use: (checkout: Checkout) => Promise<unknown>): Promise<number> => {
+    const before = rig.git.processes();
+    await using(rig, of, use);
+    return rig.git.processes() - before;
+  };
+  await cost(tree, look);
+  expect(await cost(next, look)).toBe(1);
+  const afterwards = async (checkout: Checkout): Promise<void> => {
+    await look(checkout);
+    checkout.enter();
+    await writeFile(join(checkout.folder, 'src/b.txt'), 'of a gate that was stopped\n');
+  };
+  expect(await cost(tree, afterwards)).toBe(1);
+  expect(await cost(next, async ({ folder }) => readFile(join(folder, 'src/b.txt'), 'utf8'))).toBe(1);
+  await using(rig, next, async ({ folder }) => {
+    expect(await readFile(join(folder, 'src/b.txt'), 'utf8')).toBe('b\n');
+  });
+});

@@ -21,6 +21,7 @@
 import type { Event, EscalationCause, IssueFacts, RunReason, SpecCause } from './event.js';
 import { unreachable } from './failure.js';
 import type { IssueId, Oid, SpecSlug } from './issue.js';
+import { SharedMap } from './shared-map.js';
 import type { SpecState } from './spec.js';
 
 /** What is known of an Issue; each state carries its data. */
@@ -72,7 +73,7 @@ export interface RunState {
   readonly stopping: string | null;
   /** What the Spec as a whole asks; `null`: it asks nothing. */
   readonly asks: { readonly cause: SpecCause; readonly question: string } | null;
-  readonly issues: ReadonlyMap<IssueId, IssueView>;
+  readonly issues: SharedMap<IssueId, IssueView>;
   readonly notices: readonly {
     readonly level: 'info' | 'warning';
     readonly message: string;
@@ -100,7 +101,7 @@ export const emptyState: RunState = {
   stage: 'starting',
   stopping: null,
   asks: null,
-  issues: new Map(),
+  issues: SharedMap.of([]),
   notices: [],
   result: null,
 };
@@ -213,7 +214,7 @@ export function reduce(state: RunState, event: Event): RunState {
       return {
         ...staged(state, 'running'),
         tip: event.tip,
-        issues: new Map([...state.issues, ...fromFacts(event.issues)]),
+        issues: SharedMap.of([...state.issues, ...fromFacts(event.issues)]),
       };
     case 'spec.plan.rejected':
     case 'spec.plan.retrying':
@@ -330,13 +331,11 @@ function atSpecGate(state: RunState, event: Extract<Event, { type: 'gate.started
 function withIssue(state: RunState, id: IssueId, change: (view: IssueView) => IssueView): RunState {
   const view = state.issues.get(id);
   if (view === undefined) return state;
-  const issues = new Map(state.issues);
-  issues.set(id, change(view));
-  return { ...state, issues };
+  return { ...state, issues: state.issues.with(id, change(view)) };
 }
 
-function fromFacts(facts: readonly IssueFacts[]): ReadonlyMap<IssueId, IssueView> {
-  return new Map(
+function fromFacts(facts: readonly IssueFacts[]): SharedMap<IssueId, IssueView> {
+  return SharedMap.of(
     facts.map((fact) => [
       fact.id,
       {

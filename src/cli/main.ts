@@ -1,5 +1,6 @@
 /** The command line: what there is, and nothing loaded before it is needed. The only place that ends the process. */
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { keepHeapSmall } from '../platform/heap.js';
 import type { ExitCode } from './exit.js';
 import { exitCodes, exitHelp } from './exit.js';
 import type { ProcessEnd } from './options.js';
@@ -61,6 +62,7 @@ function addImplement(program: Command, end: End): void {
       `\nExamples:\n  giro implement auth\n  giro implement docs/specs/auth --concurrency 8\n  giro implement auth/03-login\n\n${exitHelp}`,
     )
     .action(async (target: string, options: ImplementFlags) => {
+      keepHeapSmall();
       const { implement } = await import('./implement.js');
       end(
         await implement(

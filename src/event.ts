@@ -150,6 +150,8 @@ export type EventBody =
       readonly issue: IssueId | null;
       readonly tree: Oid;
       readonly log: string;
+      /** Driver of the judge; only of a gate that a judge decides. */
+      readonly driver?: string;
     }
   | {
       readonly type: 'gate.finished';
@@ -167,6 +169,10 @@ export type EventBody =
       readonly cause?: string;
       /** What its run shows that was tested; absent when there is nothing that giro can read. */
       readonly evidence?: Evidence;
+      /** Driver of the judge; only of a gate that a judge decides. */
+      readonly driver?: string;
+      /** Model of the judge as its program reports it; null: unknown. Only with `driver`. */
+      readonly model?: string | null;
     }
   | {
       readonly type: 'attempt.judged';

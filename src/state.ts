@@ -320,8 +320,9 @@ function staged(state: RunState, stage: RunState['stage']): RunState {
 }
 
 function atGate(event: Extract<Event, { type: 'gate.started' }>): IssueProgress {
-  if (event.scope === 'issue') return { kind: 'judging', since: event.at, gate: event.gate, log: event.log };
-  return { kind: 'integrating', since: event.at, step: 'verifying', message: event.gate, log: event.log };
+  const gate = event.driver === undefined ? event.gate : `${event.gate} by ${event.driver}`;
+  if (event.scope === 'issue') return { kind: 'judging', since: event.at, gate, log: event.log };
+  return { kind: 'integrating', since: event.at, step: 'verifying', message: gate, log: event.log };
 }
 
 function atSpecGate(state: RunState, event: Extract<Event, { type: 'gate.started' }>): RunState {

@@ -246,9 +246,11 @@ interface Machine {
   readonly own: Readonly<Record<string, string | undefined>>;
 }
 
-/** An agent program that is not there is said before anything is spent. */
+/** An agent program that is not there is said before anything is spent; of the roles, those that a run can need. */
 async function missingProgram(policy: Policy, machine: Machine): Promise<Failure | null> {
-  for (const name of new Set([policy.roles.worker, policy.roles.planner])) {
+  const { worker, planner, judge } = policy.roles;
+  const isJudged = policy.gates.some((gate) => gate.kind !== 'command');
+  for (const name of new Set([worker, planner, ...(isJudged ? [judge] : [])])) {
     const definition = policy.drivers.byName.get(name);
     const missing = definition === undefined ? null : await missingProgramOf(definition, machine);
     if (missing !== null) return missing;

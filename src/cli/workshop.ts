@@ -8,7 +8,7 @@ import type { Driver } from '../drivers/driver.js';
 import type { Emit } from '../event.js';
 import { failed, ok, type Failure, type Result } from '../failure.js';
 import { createVerdictCache } from '../gates/cache.js';
-import type { Verifier, WithCheckout } from '../gates/gate.js';
+import type { Verifier, VerifierPorts, WithCheckout } from '../gates/gate.js';
 import { findShell } from '../gates/shell.js';
 import { createVerifier } from '../gates/verify.js';
 import type { IssueId, Oid } from '../issue.js';
@@ -17,13 +17,16 @@ import type { EnvironmentRequest, WorkFolders } from '../loop/ports.js';
 import type { Clock } from '../platform/clock.js';
 import { childEnvironment, type Environment } from '../platform/environment.js';
 import type { DriverDefinition, Policy, WorktreePolicy } from '../policy.js';
+import { readingTree } from '../store/reading.js';
 import { codeTree } from '../store/tree.js';
-import { createCheckouts, type Checkouts } from '../worktree/checkout.js';
+import { createCheckouts } from '../worktree/checkout.js';
 import type { OpenedGit } from '../worktree/git-types.js';
+import { createReadings, type Readings } from '../worktree/reading.js';
 import { createSetup } from '../worktree/setup.js';
 import { createSlots, slotOffset, type Slot } from '../worktree/slots.js';
 import { createWorktrees } from '../worktree/worktrees.js';
 import { workFolders } from './folders.js';
+import { judgePorts } from './judging.js';
 import { lackingIn } from './lacks.js';
 import { createPlanner } from './planner.js';
 import type { Planner } from './planning.js';
@@ -92,14 +95,15 @@ export async function openWorkshop(ports: WorkshopPorts): Promise<Result<Worksho
     baseSpecs: ports.baseSpecs,
     limit: policy.limits.gates,
   });
-  const verifier = verifierOf(ports, checkouts.withCheckout);
+  const readings = createReadings({ git, root: join(root, 'reading'), slots });
+  const verifier = verifierOf(ports, { withCheckout: checkouts.withCheckout, readings });
   const definition = driverOf(policy, policy.roles.worker);
   return ok({
     folders: workFolders(git, worktrees),
     verifier,
     driver: createDriver(definition, { clock, repository: top, own }),
     parking: new Parking(clock),
-    planner: plannerOf(ports, checkouts.withCheckout),
+    planner: plannerOf(ports, readings),
     environment: ({ issue, attempt, folder, envelopeFile }) => ({
       ...childEnvironment(own, definition.env),
       GIRO_ROLE: 'worker',
@@ -112,7 +116,7 @@ export async function openWorkshop(ports: WorkshopPorts): Promise<Result<Worksho
     logFile: (issue, attempt) => join(runFolder, 'agents', `${issue}.${String(attempt)}.log`),
     envelopeFile: (issue, attempt) => join(runFolder, 'agents', `${issue}.${String(attempt)}.envelope.json`),
     async close() {
-      await Promise.all([worktrees.close(), checkouts.close()]);
+      await Promise.all([worktrees.close(), checkouts.close(), readings.close()]);
       await slots.close();
     },
   });
@@ -123,7 +127,7 @@ function foldersAtOnce(): number {
   return Math.max(1, Math.trunc(availableParallelism() / 2));
 }
 
-function plannerOf(ports: WorkshopPorts, withCheckout: Checkouts['withCheckout']): Planner {
+function plannerOf(ports: WorkshopPorts, readings: Readings): Planner {
   const { git, prepared, top, own, clock, runFolder, signal } = ports;
   const { policy, spec } = prepared;
   const definition = driverOf(policy, policy.roles.planner);
@@ -131,7 +135,11 @@ function plannerOf(ports: WorkshopPorts, withCheckout: Checkouts['withCheckout']
     driver: createDriver(definition, { clock, repository: top, own }),
     policy,
     spec,
-    withReading: async (commit, use) => withCheckout(await codeTree(git, (await git.readCommit(commit)).tree), use),
+    withReading: async (commit, use) => {
+      const code = await codeTree(git, (await git.readCommit(commit)).tree);
+      const { tree } = await readingTree(git, { spec, commit, code });
+      return readings.withReading(tree, use);
+    },
     environment: (slot) => ({ ...childEnvironment(own, definition.env), ...slotEnvironment(slot) }),
     runFolder,
     signal,
@@ -144,11 +152,15 @@ function driverOf(policy: Policy, name: string): DriverDefinition {
   return definition;
 }
 
-function verifierOf(ports: WorkshopPorts, withCheckout: WithCheckout): Verifier {
+function verifierOf(
+  ports: WorkshopPorts,
+  { withCheckout, readings }: { readonly withCheckout: WithCheckout; readonly readings: Readings },
+): Verifier {
   const { git, prepared, top, own, clock, emit, runFolder } = ports;
   const { policy, spec } = prepared;
   const gateLimit = new PQueue({ concurrency: policy.limits.gates });
-  return createVerifier({
+  const judges = judgePorts({ git, spec, policy, top, own, clock, readings });
+  const verifierPorts: VerifierPorts = {
     withCheckout,
     cache: createVerdictCache(join(git.commonDir, 'giro', 'verdicts')),
     slots: (run, urgent) => gateLimit.add(run, { priority: urgent ? 1 : 0 }),
@@ -159,7 +171,8 @@ function verifierOf(ports: WorkshopPorts, withCheckout: WithCheckout): Verifier 
     graceMs: policy.limits.graceMs,
     toolFingerprint: fingerprint(policy.worktree, own),
     lacks: (checkout) => lackingIn(checkout, top),
-  });
+  };
+  return createVerifier(verifierPorts, judges);
 }
 
 function slotEnvironment(slot: Slot): Environment {

@@ -1,5 +1,6 @@
 /** Checks values of giro.toml with zod, and says what is wrong in the words of the file. */
 import { z } from 'zod';
+import type { Diagnostic } from '../failure.js';
 import { durationExamples, parseDuration } from '../platform/duration.js';
 import { quote, suggest } from './diagnostic.js';
 import { outsideReason } from './fields.js';
@@ -12,6 +13,8 @@ export interface Problem {
   readonly part: 'key' | 'value';
   readonly message: string;
   readonly hint?: string;
+  /** The mistake is in another file, at this place. */
+  readonly elsewhere?: Diagnostic;
 }
 
 /** What a check gives: a value only when there is no problem. */

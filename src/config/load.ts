@@ -63,7 +63,10 @@ function readTables(
   const roles = readRoles(root['roles'], drivers.names);
   const budget = readBudget(root['budget']);
   const limits = readLimits(root['limits'], request.processors);
-  const gates = readGates(root['verify'], limits.value?.gateTimeoutMs ?? 15 * minuteMs);
+  const gates = readGates(root['verify'], {
+    defaultTimeoutMs: limits.value?.gateTimeoutMs ?? 15 * minuteMs,
+    repository: request.repository,
+  });
   const worktree = readWorktree(root['worktree'], {
     repository: request.repository,
     home: request.own['HOME'],
@@ -131,7 +134,8 @@ function readLimits(input: unknown, processors: number): Checked<Limits> {
   return { problems, value: { agents, gates, graceMs: grace, gateTimeoutMs: value['gate-timeout'] } };
 }
 
-function diagnosticOf({ path, part, message, hint }: Problem, file: TomlFile): Diagnostic {
+function diagnosticOf({ path, part, message, hint, elsewhere }: Problem, file: TomlFile): Diagnostic {
+  if (elsewhere !== undefined) return elsewhere;
   return { ...file.locate(path, part), message, ...(hint === undefined ? {} : { hint }) };
 }
 

@@ -40,6 +40,15 @@ export function replaceHistory(text: string, history: string): string {
   return before + open + blank + section;
 }
 
+/** Takes out everything that the engine noted of the work: the History and the checkpoint. What a person wrote stays. */
+export function withoutRecord(text: string): string {
+  if (!splitFrontmatter({ file: '', text }).ok) return splitHistory(text).body;
+  const told = replaceHistory(text, '');
+  const { fields, problems } = readFields({ file: '', text: told }, cutOf(told));
+  const isOurs = problems.length === 0 && fields.some(({ key }) => key === 'attempt' || key === 'phase');
+  return isOurs ? spliceFrontmatter(told, { attempt: null, phase: null }) : told;
+}
+
 /**
  * Keeps a History readable as one: it starts with its heading, ends with a line end, and no line inside it can pass for
  * that heading or for a code fence, which could pair up with one of the body and swallow the heading.

@@ -5,15 +5,16 @@ import { checkTable, describe, duration, isTable, variableNames, word, type Chec
 import { quote, suggest } from './diagnostic.js';
 import { ruleShape, rulesOf } from './evidence-table.js';
 import { distinct } from './fields.js';
+import { readJudgedGate, type GateContext } from './judged-table.js';
 import type { TomlPath } from './toml.js';
 
 const scopes = ['issue', 'integration', 'spec'] as const satisfies readonly GateScope[];
-const laterKinds = ['prompt', 'skill'];
+const kinds = ['command', 'prompt', 'skill'] as const satisfies readonly GateDefinition['kind'][];
 const example = '[verify]\ntest = "npm test"';
 const commandError = 'must be a shell command, such as "npm test"';
 
 /** Reads all gates; a run without one that guards integration would prove nothing. */
-export function readGates(input: unknown, defaultTimeoutMs: number): Checked<readonly GateDefinition[]> {
+export function readGates(input: unknown, context: GateContext): Checked<readonly GateDefinition[]> {
   if (input !== undefined && !isTable(input)) {
     return {
       problems: [{ path: ['verify'], part: 'value', message: '`verify` must be a table of gates', hint: example }],
@@ -33,7 +34,7 @@ export function readGates(input: unknown, defaultTimeoutMs: number): Checked<rea
       ],
     };
   }
-  const read = names.map((name) => readGate(name, input?.[name], defaultTimeoutMs));
+  const read = names.map((name) => readGate(name, input?.[name], context));
   const problems = read.flatMap((gate) => gate.problems);
   if (problems.length > 0) return { problems };
   const gates = read.flatMap(({ value }) => (value === undefined ? [] : [value]));
@@ -48,12 +49,14 @@ export function readGates(input: unknown, defaultTimeoutMs: number): Checked<rea
   return { problems: [], value: gates };
 }
 
-function readGate(name: string, input: unknown, defaultTimeoutMs: number): Checked<GateDefinition> {
+function readGate(name: string, input: unknown, context: GateContext): Checked<GateDefinition> {
   const path: TomlPath = ['verify', name];
   const problem = nameProblem(name, path) ?? kindProblem(input, path);
   if (problem !== undefined) return { problems: [problem] };
+  const kind = isTable(input) ? input['kind'] : undefined;
+  if (kind === 'prompt' || kind === 'skill') return readJudgedGate({ name, kind, path }, input, context);
   const table = typeof input === 'string' ? { run: input } : input;
-  const { problems, value } = checkTable(gateSchema(defaultTimeoutMs), table, path);
+  const { problems, value } = checkTable(gateSchema(context.defaultTimeoutMs), table, path);
   if (value === undefined) {
     const short =
       typeof input === 'string'
@@ -79,18 +82,11 @@ function kindProblem(input: unknown, path: TomlPath): Problem | undefined {
     return { path, part: 'value', message, hint: example };
   }
   const kind = input['kind'] ?? 'command';
-  if (kind === 'command') return undefined;
+  if (kinds.some((known) => known === kind)) return undefined;
   const at = { path: [...path, 'kind'], part: 'value' } as const;
   if (typeof kind !== 'string')
-    return { ...at, message: `\`kind\` must be a text, not ${describe(kind)}`, hint: 'allowed: command' };
-  if (laterKinds.includes(kind)) {
-    return {
-      ...at,
-      message: `gates of kind \`${kind}\` are not available in this version`,
-      hint: 'use kind = "command"',
-    };
-  }
-  return { ...at, message: `unknown kind of gate: ${quote(kind)}`, hint: suggest(kind, ['command'], 'allowed') };
+    return { ...at, message: `\`kind\` must be a text, not ${describe(kind)}`, hint: `allowed: ${kinds.join(', ')}` };
+  return { ...at, message: `unknown kind of gate: ${quote(kind)}`, hint: suggest(kind, kinds, 'allowed') };
 }
 
 function gateSchema(defaultTimeoutMs: number) {

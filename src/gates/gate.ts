@@ -152,7 +152,10 @@ export function isGreen(gate: GateVerdict): boolean {
   return gate.cached ? gate.ended === null : gate.ended?.kind === 'exited' && gate.ended.code === 0;
 }
 
-/** Selects the gates that are due in a scope: those whose `on` says so and those an Issue names, in the order of giro.toml. */
+/**
+ * Selects the gates that are due in a scope: those whose `on` says so and those an Issue names. Commands come first, since they cost
+ * less than judges; else the order is that of giro.toml.
+ */
 export function dueGates(
   gates: readonly GateDefinition[],
   scope: GateScope,
@@ -161,5 +164,6 @@ export function dueGates(
   const unknown = named.find((name) => !gates.some((gate) => gate.name === name));
   // Loading refuses such an Issue. Passing over the name here would be one check fewer, unseen.
   if (unknown !== undefined) throw new Error(`no such gate: ${JSON.stringify(unknown)}`);
-  return gates.filter((gate) => gate.on.includes(scope) || named.includes(gate.name));
+  const due = gates.filter((gate) => gate.on.includes(scope) || named.includes(gate.name));
+  return [...due.filter((gate) => gate.kind === 'command'), ...due.filter((gate) => gate.kind !== 'command')];
 }

@@ -6,12 +6,16 @@
  * 3. The same gates on the same tree never run twice at the same moment, and a pass is not paid for twice.
  */
 import { join } from 'node:path';
+import type { EventBody } from '../event.js';
 import type { Result } from '../failure.js';
 import type { Evidence } from '../issue.js';
 import type { GateDefinition } from '../policy.js';
 import { passKey } from './cache.js';
 import { gateFinding, type Red } from './finding.js';
+import { createJudges } from './judges.js';
+import type { JudgePorts } from './judging.js';
 import {
+  isGreen,
   isPassed,
   type GateVerdict,
   type SetupFailure,
@@ -24,8 +28,8 @@ import { blankVerdict, cancelledVerdict, notRun, runGates, type Bench, type DueG
 import { findShell, type Shell } from './shell.js';
 
 /** Creates the verifier of a run. */
-export function createVerifier(ports: VerifierPorts): Verifier {
-  const verification = verifications(ports);
+export function createVerifier(ports: VerifierPorts, judges: JudgePorts | null = null): Verifier {
+  const verification = verifications(ports, judges);
   const running = new Map<string, Promise<Verdict>>();
 
   return {
@@ -55,29 +59,15 @@ interface Verifications {
   report(request: VerifyRequest, gates: readonly GateVerdict[]): Verdict;
 }
 
-function verifications(ports: VerifierPorts): Verifications {
+function verifications(ports: VerifierPorts, judgePorts: JudgePorts | null): Verifications {
   const logFile = logNames(ports.logFolder);
   const shell = shellOf(ports);
+  const judges = createJudges(ports, judgePorts);
 
-  const keyOf = ({ codeTree }: VerifyRequest, gate: GateDefinition): string =>
-    passKey({ codeTree, gate, toolFingerprint: ports.toolFingerprint });
-
-  const lookUp = (request: VerifyRequest): Promise<readonly DueGate[]> =>
-    Promise.all(
-      request.gates.map(async (gate) => {
-        const record = await ports.cache.get(keyOf(request, gate));
-        return { gate, known: record === null ? null : cachedPass(gate, record.evidence) };
-      }),
-    );
-
-  const tell = ({ scope, issue, codeTree: tree }: VerifyRequest, verdict: GateVerdict): void => {
-    const { gate, verdict: word, cause, cached, durationMs, ended, findings } = verdict;
-    const told = {
-      ...(cause === null ? {} : { cause }),
-      ...{ cached, durationMs, ended, findings },
-      ...(verdict.evidence === null ? {} : { evidence: withoutPasses(verdict.evidence) }),
-    };
-    ports.emit({ type: 'gate.finished', scope, gate, issue, tree, verdict: word, ...told });
+  const keyOf = (request: VerifyRequest, gate: GateDefinition): string => keyWith(ports, request, gate);
+  const lookUp = (request: VerifyRequest): Promise<readonly DueGate[]> => knownOf(ports, request);
+  const tell = (request: VerifyRequest, verdict: GateVerdict): void => {
+    ports.emit(finishedEvent(request, verdict));
   };
 
   const report = (request: VerifyRequest, gates: readonly GateVerdict[]): Verdict => {
@@ -86,7 +76,7 @@ function verifications(ports: VerifierPorts): Verifications {
   };
 
   const keep = async (request: VerifyRequest, gate: GateDefinition, verdict: GateVerdict): Promise<void> => {
-    if (verdict.cached || !isPassed({ gates: [verdict] })) return;
+    if (verdict.cached || gate.kind !== 'command' || !isPassed({ gates: [verdict] })) return;
     const { codeTree } = request;
     const { durationMs, evidence } = verdict;
     const record = { gate: gate.name, codeTree, at: ports.clock.iso(), durationMs, evidence };
@@ -109,10 +99,22 @@ function verifications(ports: VerifierPorts): Verifications {
     const known = allKnown(due);
     if (known !== null) return report(request, known);
     if (request.signal.aborted) return report(request, request.gates.map(cancelledVerdict));
+    const commands = await runCommands(
+      request,
+      due.filter(({ gate }) => gate.kind === 'command'),
+    );
+    const gates = request.gates.flatMap((gate) => (gate.kind === 'command' ? [] : [gate]));
+    const judged = await judges.judgeAll(bench(request), request, { gates, green: commands.every(isGreen) });
+    return verdictOf([...commands, ...judged]);
+  };
+
+  const runCommands = async (request: VerifyRequest, due: readonly DueGate[]): Promise<readonly GateVerdict[]> => {
+    const known = allKnown(due);
+    if (known !== null) return report(request, known).gates;
     const outcome = await ports.withCheckout(request.codeTree, (checkout) =>
       runGates(bench(request), request, { due, checkout }),
     );
-    return outcome.ok ? verdictOf(outcome.value) : report(request, withoutCheckout(request, due, outcome.failure));
+    return outcome.ok ? outcome.value : report(request, withoutCheckout(request, due, outcome.failure)).gates;
   };
 
   const run = async (request: VerifyRequest): Promise<Verdict> => {
@@ -128,6 +130,37 @@ function verifications(ports: VerifierPorts): Verifications {
 /** Who passed is for comparing; an event says how many. */
 function withoutPasses({ runner, tests, failed, skipped, failures }: Evidence): Evidence {
   return { runner, tests, failed, skipped, failures };
+}
+
+function keyWith(ports: VerifierPorts, request: VerifyRequest, gate: GateDefinition): string {
+  const key = passKey({ codeTree: request.codeTree, gate, toolFingerprint: ports.toolFingerprint });
+  if (gate.kind === 'command') return key;
+  // Two Issues with the same code are still two questions to a judge.
+  const { issue, attempt, subject } = request;
+  return [key, issue, attempt, subject?.commit, subject?.base].join(':');
+}
+
+function knownOf(ports: VerifierPorts, request: VerifyRequest): Promise<readonly DueGate[]> {
+  return Promise.all(
+    request.gates.map(async (gate) => {
+      // What a judge said is not for later runs: it holds within its attempt, and the judges know it.
+      if (gate.kind !== 'command') return { gate, known: null };
+      const record = await ports.cache.get(keyWith(ports, request, gate));
+      return { gate, known: record === null ? null : cachedPass(gate, record.evidence) };
+    }),
+  );
+}
+
+function finishedEvent({ scope, issue, codeTree: tree }: VerifyRequest, verdict: GateVerdict): EventBody {
+  const { gate, verdict: word, cause, cached, durationMs, ended, findings, evidence, judge } = verdict;
+  const facts = { scope, gate, issue, tree, verdict: word, cached, durationMs, ended, findings };
+  return {
+    type: 'gate.finished',
+    ...facts,
+    ...(cause === null ? {} : { cause }),
+    ...(evidence === null ? {} : { evidence: withoutPasses(evidence) }),
+    ...(judge === null ? {} : { driver: judge.driver, model: judge.model }),
+  };
 }
 
 function verdictOf(gates: readonly GateVerdict[]): Verdict {

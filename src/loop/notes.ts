@@ -1,9 +1,10 @@
 /** Outcomes and verdicts as History shows them. Pure. */
 import type { WorkerOutcome } from '../drivers/worker.js';
 import { formatEvidence } from '../gates/evidence.js';
-import type { GateVerdict, Verdict } from '../gates/gate.js';
+import type { GateVerdict, JudgedBy, Verdict } from '../gates/gate.js';
 import type { GateNote, WorkNote } from '../issue.js';
 import { formatDuration } from '../platform/duration.js';
+import { printable } from '../platform/text.js';
 import type { Taken } from './ports.js';
 
 /** Tells how each gate of a verdict ended. */
@@ -31,12 +32,24 @@ export function workNote(taken: Taken, outcome: WorkerOutcome): WorkNote {
 
 function noteOf(gate: GateVerdict): string {
   const parts = [
-    gate.cached ? 'same code tree, verified before' : ended(gate),
+    gate.judge === null ? ended(gate) : judgedBy(gate.judge),
     ...(gate.cause !== null && gate.cause !== 'failed' && gate.cause !== 'not-run' ? [gate.cause] : []),
-    ...(gate.cached ? [] : [formatDuration(gate.durationMs)]),
+    ...(gate.cached || gate.cause === 'not-run' ? [] : [formatDuration(gate.durationMs)]),
     ...(gate.evidence === null ? [] : [formatEvidence(gate.evidence)]),
+    ...spent(gate),
   ];
-  return parts.join(' · ');
+  return (gate.cached ? ['same code tree, verified before', ...parts.slice(gate.judge === null ? 1 : 0)] : parts).join(
+    ' · ',
+  );
+}
+
+function judgedBy({ driver, model }: JudgedBy): string {
+  return printable(model === null ? driver : `${driver} (${model})`);
+}
+
+function spent({ usage }: GateVerdict): readonly string[] {
+  if (usage === null || usage.costUsd === null) return [];
+  return [`$${usage.costUsd.toFixed(2)}`];
 }
 
 function ended(gate: GateVerdict): string {

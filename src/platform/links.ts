@@ -1,6 +1,7 @@
 /** What `files.ts` leaves out: symbolic links, real paths, times, and folders that only their owner may enter. */
 import * as fs from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
+import { walkFolders } from './files.js';
 import { promised } from './promised.js';
 
 /** Size and time of a file, as a cheap sign that it changed. */
@@ -37,6 +38,20 @@ export function makePrivateFolder(path: string): Promise<void> {
   return promised(() => {
     fs.mkdirSync(dirname(path), { recursive: true });
     fs.mkdirSync(path, { mode: 0o700 });
+  });
+}
+
+/** Takes the right to write from a folder and everything in it. Links are let be. */
+export async function makeReadOnly(folder: string): Promise<void> {
+  await walkFolders(folder, (path, entries) => {
+    const inside = join(folder, path);
+    for (const entry of entries ?? []) {
+      if (!entry.isFile()) continue;
+      const file = join(inside, entry.name);
+      fs.chmodSync(file, fs.lstatSync(file).mode & 0o555);
+    }
+    fs.chmodSync(inside, 0o555);
+    return (entries ?? []).filter((entry) => entry.isDirectory()).map((entry) => entry.name);
   });
 }
 

@@ -219,8 +219,15 @@ function resultOf(event: Extract<Event, { type: 'attempt.finished' }>): string {
 
 function saidOfGate(event: About<'gate'>): Said {
   const where = event.scope === 'issue' ? '' : event.scope === 'integration' ? ' on the merged tree' : ' on the Spec';
-  if (event.type === 'gate.started') return { text: `gate ${event.gate} started${where}` };
+  if (event.type === 'gate.started') {
+    const by = event.driver === undefined ? '' : `, judged by ${event.driver}`;
+    return { text: `gate ${event.gate} started${where}${by}` };
+  }
+  if (event.verdict === 'fail' && event.ended === null && event.findings.length === 0) {
+    return { text: `gate ${event.gate} was not run${where}: it waits for the others to be green` };
+  }
   const time = [
+    ...(event.driver === undefined ? [] : [judgeOf(event.driver, event.model ?? null)]),
     event.cached ? 'known from before' : formatDuration(event.durationMs),
     ...(event.evidence === undefined ? [] : [testsOf(event.evidence)]),
   ].join(', ');
@@ -231,6 +238,10 @@ function saidOfGate(event: About<'gate'>): Said {
 /** Only what ran is said here: what failed is in the findings. */
 function testsOf({ tests }: Evidence): string {
   return tests === null ? 'tests ran' : count(tests, 'test');
+}
+
+function judgeOf(driver: string, model: string | null): string {
+  return model === null ? driver : `${driver} with ${model}`;
 }
 
 function saidOfLane(event: About<'candidate' | 'lane'>): Said {

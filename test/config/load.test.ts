@@ -214,10 +214,10 @@ describe('C051 no gate, or an empty one', () => {
     ['no run', '[verify.test]\ntimeout = "1m"\n', 'verify.test', '`run` is missing'],
     ['an unknown kind', '[verify.test]\nkind = "comand"\nrun = "x"\n', '"comand"', 'unknown kind of gate: `comand`'],
     [
-      'a kind of later',
+      'judges alone, which are due on Issues only',
       '[verify.test]\nkind = "prompt"\nrubric = "x"\n',
-      '"prompt"',
-      'gates of kind `prompt` are not available in this version',
+      'verify.test',
+      'no gate has `integration` in its `on`: what lands would not be verified',
     ],
     [
       'a list',

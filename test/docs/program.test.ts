@@ -1,11 +1,13 @@
 import { execFile } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { parse } from 'smol-toml';
-import { describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { exitCodes, exitHelp } from '../../src/cli/exit.js';
 import { loadPolicy } from '../../src/config/load.js';
 import type { Policy } from '../../src/policy.js';
+import { temporaryFolder } from '../rig/temp.js';
 import { allSources, blocksOf, documents, proseOf, readText, root, tableBelow } from './markdown.js';
 
 const run = promisify(execFile);
@@ -125,11 +127,25 @@ describe('exit codes', () => {
 });
 
 describe('settings', () => {
+  let repository = '';
+
+  // What the examples name besides themselves.
+  beforeAll(async () => {
+    const folder = await temporaryFolder();
+    repository = folder.path;
+    await mkdir(join(repository, 'skills/acceptance'), { recursive: true });
+    await writeFile(
+      join(repository, 'skills/acceptance/SKILL.md'),
+      '---\nname: acceptance\ndescription: Accepts a Spec.\n---\n# Acceptance\n',
+    );
+    return () => folder.remove();
+  });
+
   const load = (text: string): Policy => {
     const policy = loadPolicy({
       text,
       file: 'giro.toml',
-      repository: '/repository',
+      repository,
       processors: 7,
       own: { HOME: '/home/me' },
     });

@@ -12,6 +12,7 @@ import { estimateFrom } from '../src/scheduler/estimate.js';
 import { buildGraph } from '../src/scheduler/graph.js';
 import type { GraphNode } from '../src/scheduler/graph.js';
 import { schedule } from '../src/scheduler/scheduler.js';
+import { AgentLimit } from '../src/scheduler/slots.js';
 import { median, type Row } from './report.js';
 import { VirtualClock } from './virtual-clock.js';
 
@@ -143,7 +144,7 @@ async function simulate(cell: {
         blocked: false,
         resuming: false,
       })),
-      concurrency,
+      agents: new AgentLimit(concurrency).share(0),
       estimate: estimateFrom(history ? remembered : new Map()),
       clock,
       signal: new AbortController().signal,

@@ -7,6 +7,7 @@ import type { IssueLoopPorts, IssueRecord } from '../loop/ports.js';
 import { runSpec, type SpecEnd, type SpecLoopPorts } from '../loop/spec-loop.js';
 import type { Clock } from '../platform/clock.js';
 import { schedule } from '../scheduler/scheduler.js';
+import type { AgentShare } from '../scheduler/slots.js';
 import type { BranchFacts } from '../store/integration.js';
 import { findBase } from '../store/intake.js';
 import { Journal } from '../store/journal.js';
@@ -30,6 +31,7 @@ import {
 import { hooksNotice } from './hooks-notice.js';
 import type { Prepared } from './prepare.js';
 import { planningOf } from './planning.js';
+import type { Shared } from './shared.js';
 import { openWorkshop, type Workshop } from './workshop.js';
 
 /** What a run is given; everything was checked before. */
@@ -41,15 +43,17 @@ export interface EngineRequest {
   readonly top: string;
   /** Only this Issue; `null`: all of them. */
   readonly only: IssueId | null;
-  readonly concurrency: number;
+  readonly shared: Shared;
+  /** This Spec's part of the agents. */
+  readonly agents: AgentShare;
   readonly own: Readonly<Record<string, string | undefined>>;
   readonly cacheFolder: string;
   readonly clock: Clock;
   readonly signal: AbortSignal;
+  /** Aborted with `signal`, or before it: no agent is started any more, while what runs goes on to its end. */
+  readonly noMore: AbortSignal;
   readonly emit: Emit;
   readonly runFolder: string;
-  /** A short path for the temporary folders of agents and gates. */
-  readonly temporary: string;
   readonly giro: string;
   readonly jitter: () => number;
 }
@@ -119,7 +123,7 @@ function sayStarted(request: EngineRequest, base: Oid): void {
     giro: request.giro,
     spec: prepared.spec,
     title: prepared.parsed.spec.title,
-    concurrency: request.concurrency,
+    concurrency: request.shared.agents.concurrency,
     gateLimit: policy.limits.gates,
     gates: policy.gates.map((gate) => gate.name),
     attempts: policy.budget.attempts,
@@ -156,13 +160,14 @@ function run(request: EngineRequest, parts: Pick<Running, 'opening' | 'opened' |
 
 function specPorts(running: Running): Omit<SpecLoopPorts, keyof ReturnType<typeof planning>> {
   const { request, landing, workshop } = running;
-  const { git, prepared, signal, emit } = request;
+  const { git, prepared, signal, noMore, emit } = request;
   return {
     spec: prepared.spec,
     title: prepared.parsed.spec.title,
     policy: prepared.policy,
     verifier: workshop.verifier,
     signal,
+    noMore,
     emit,
     tip: () => landing.lane.tip,
     base: landing.facts.base,
@@ -204,7 +209,7 @@ async function withPlanned(running: Running): Promise<OpenedSpec> {
 
 async function runIssues(running: Running): Promise<void> {
   const { request, opening, landing, states, moving } = running;
-  const { concurrency, clock, signal, only } = request;
+  const { agents, clock, signal, noMore, only } = request;
   const opened = await withPlanned(running);
   const journals = await openJournals(opening, opened);
   for (const journal of journals.values()) {
@@ -220,10 +225,11 @@ async function runIssues(running: Running): Promise<void> {
       blocked: (only !== null && issue.id !== only) || atRest(states.get(issue.id)),
       resuming: journals.has(issue.id),
     })),
-    concurrency,
+    agents,
     estimate: estimatesOf(new Map(opened.issues.map(({ id, history }) => [id, journals.get(id)?.history ?? history]))),
     clock,
     signal,
+    noMore,
     onHold: (isHolding) => {
       moving.isHolding = isHolding;
     },
@@ -249,13 +255,14 @@ function atRest(state: IssueState | undefined): boolean {
 
 function loopPorts(running: Running): IssueLoopPorts {
   const { request, workshop, landing } = running;
-  const { prepared, clock, signal, emit, jitter } = request;
+  const { prepared, clock, signal, noMore, emit, jitter } = request;
   return {
     ...workshop,
     spec: prepared.parsed.spec,
     policy: prepared.policy,
     clock,
     signal,
+    noMore,
     emit,
     tip: () => landing.lane.tip,
     land: (record) => land(landing, asJournal(record)),

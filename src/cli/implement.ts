@@ -4,6 +4,7 @@ import { failed, ok, type Failure, type Result } from '../failure.js';
 import type { IssueId, SpecSlug } from '../issue.js';
 import { systemClock } from '../platform/clock.js';
 import { ndjsonOf } from '../report/ndjson.js';
+import type { RunLock } from '../store/lock.js';
 import { dryRun } from './dry-run.js';
 import { exitCodes } from './exit.js';
 import { openRepository, type Opened } from './opened.js';
@@ -11,6 +12,7 @@ import type { ImplementOptions, ProcessEnd } from './options.js';
 import { prepare, type Prepared } from './prepare.js';
 import { refuse } from './refuse.js';
 import { provedAlready, provedAlreadyEvent, runToEnd, whileLocked, type SpecRun } from './run-spec.js';
+import { openShared } from './shared.js';
 import { write, type Terminal } from './show.js';
 import { whileShown, type Shown } from './showing.js';
 import { findIssue, someOf } from './target.js';
@@ -68,20 +70,29 @@ async function implementSpec(
     return { exit: exitCodes.proof };
   }
   const run = { opened, prepared: prepared.value, only: only.value, folder: opened.runFolder, terminal };
-  const concurrency = options.concurrency ?? prepared.value.policy.limits.agents;
   const ended = await whileLocked(opened, prepared.value, (lock) =>
-    whileShown({ ...opened, options, terminal }, (shown) => runShown({ ...run, concurrency }, lock, shown)),
+    whileShown({ ...opened, options, terminal }, (shown) => runShown(run, { lock, options }, shown)),
   );
   return ended.ok ? ended.value : refuse(ended.failure);
 }
 
 async function runShown(
-  run: Omit<SpecRun, 'stopping' | 'emit' | 'state'>,
-  lock: Parameters<typeof runToEnd>[1],
+  run: Pick<SpecRun, 'opened' | 'prepared' | 'only' | 'folder' | 'terminal'>,
+  held: { readonly lock: RunLock; readonly options: ImplementOptions },
   shown: Shown,
 ): Promise<ProcessEnd> {
   const { feed, stopping, view, kind, terminal } = shown;
-  const ended = await runToEnd({ ...run, stopping, emit: feed.emit, state: () => feed.state }, lock);
+  const { policy, spec } = run.prepared;
+  const shared = await openShared({
+    commonDir: run.opened.git.commonDir,
+    name: spec,
+    concurrency: held.options.concurrency ?? policy.limits.agents,
+    gates: policy.limits.gates,
+    clock: systemClock,
+  });
+  const agents = shared.agents.share(0);
+  const watched = { stopping, noMore: stopping.signal, emit: feed.emit, state: () => feed.state };
+  const ended = await runToEnd({ ...run, ...watched, shared, agents }, held.lock).finally(() => shared.close());
   await view.close();
   if (!ended.ok) return refuse(ended.failure);
   if (kind === 'board') write(terminal, `${ended.value.lines.join('\n')}\n`);

@@ -27,6 +27,8 @@ export interface PlannerPorts {
   readonly environment: (slot: Slot) => Environment;
   readonly runFolder: string;
   readonly signal: AbortSignal;
+  /** Takes one of the agents' slots for it; `null`: no agent is to be started any more. */
+  readonly inSlot: <T>(run: () => Promise<T>) => Promise<T | null>;
 }
 
 /** Makes the planner of a run. */
@@ -38,7 +40,7 @@ export function createPlanner(ports: PlannerPorts): Planner {
     logFile,
     async run({ plan, commit, prompt }): Promise<PlannerReply> {
       const envelopeFile = join(ports.runFolder, 'agents', `plan.${String(plan)}.envelope.json`);
-      const called = await ports.withReading(commit, ({ folder, slot }) =>
+      const read = ({ folder, slot }: { readonly folder: string; readonly slot: Slot }) =>
         driver.run(
           {
             role: 'planner',
@@ -62,12 +64,15 @@ export function createPlanner(ports: PlannerPorts): Planner {
             signal,
           },
           plannerContract,
-        ),
-      );
+        );
+      const called = await ports.inSlot(() => ports.withReading(commit, read));
+      if (called === null) return stopped;
       if (called.ok) return called.value;
-      if (signal.aborted) return { result: { kind: 'stopped' }, durationMs: 0, tail: '', usage: unknownUsage };
+      if (signal.aborted) return stopped;
       const { message, tail } = called.failure;
       return { result: { kind: 'operation', reason: message }, durationMs: 0, tail, usage: unknownUsage };
     },
   };
 }
+
+const stopped: PlannerReply = { result: { kind: 'stopped' }, durationMs: 0, tail: '', usage: unknownUsage };

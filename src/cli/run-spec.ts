@@ -1,14 +1,14 @@
 /** One Spec of a run, from its lock to its last lines. */
-import { mkdtemp } from 'node:fs/promises';
-import { homedir, tmpdir } from 'node:os';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { Emit, EventBody } from '../event.js';
 import { failed, ok, type Failure, type Result } from '../failure.js';
 import type { IssueId, SpecSlug } from '../issue.js';
 import { shortOid } from '../issue.js';
 import { systemClock } from '../platform/clock.js';
-import { makeFolder, removeTree } from '../platform/files.js';
+import { makeFolder } from '../platform/files.js';
 import { printable } from '../platform/text.js';
+import type { AgentShare } from '../scheduler/slots.js';
 import type { RunState } from '../state.js';
 import { readBranches } from '../store/facts.js';
 import { takeLock, type RunLock } from '../store/lock.js';
@@ -22,6 +22,7 @@ import { proofHolds } from './landing.js';
 import type { Opened } from './opened.js';
 import { checkedOutFailure, checkedOutIn } from './opening.js';
 import type { Prepared } from './prepare.js';
+import type { Shared } from './shared.js';
 import type { Terminal } from './show.js';
 import type { Stopping } from './stopping.js';
 import { giroVersion } from './version.js';
@@ -32,7 +33,10 @@ export interface SpecRun {
   readonly prepared: Prepared;
   /** Only this Issue; `null`: all of them. */
   readonly only: IssueId | null;
-  readonly concurrency: number;
+  readonly shared: Shared;
+  /** This Spec's part of the agents. */
+  readonly agents: AgentShare;
+  readonly noMore: AbortSignal;
   /** Where the logs of this Spec go. */
   readonly folder: string;
   readonly terminal: Terminal;
@@ -105,7 +109,6 @@ function movedFailure(spec: string): Failure {
 /** Runs a Spec, or one of its Issues, to its end, which its last event says whatever happens. */
 export async function runToEnd(run: SpecRun, lock: RunLock): Promise<Result<Ending, Failure>> {
   const { opened, prepared, stopping, terminal } = run;
-  const temporary = await mkdtemp(join(tmpdir(), 'giro-'));
   try {
     const result = await runEngine({
       git: opened.git,
@@ -113,14 +116,15 @@ export async function runToEnd(run: SpecRun, lock: RunLock): Promise<Result<Endi
       lock,
       top: opened.top,
       only: run.only,
-      concurrency: run.concurrency,
+      shared: run.shared,
+      agents: run.agents,
       own: terminal.env,
       cacheFolder: terminal.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'),
-      clock: systemClock,
+      clock: run.shared.clock,
       signal: stopping.signal,
+      noMore: run.noMore,
       emit: run.emit,
       runFolder: run.folder,
-      temporary,
       giro: giroVersion,
       jitter: Math.random,
     });
@@ -130,8 +134,6 @@ export async function runToEnd(run: SpecRun, lock: RunLock): Promise<Result<Endi
   } catch (error) {
     await sayFailed(run, `giro: this is a bug of giro: ${printable(String(error))}\n  run the same command again`);
     throw error;
-  } finally {
-    await removeTree(temporary);
   }
 }
 

@@ -2,7 +2,6 @@
 import { createHash } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import PQueue from 'p-queue';
 import { createDriver } from '../drivers/create.js';
 import type { Driver } from '../drivers/driver.js';
 import type { Emit } from '../event.js';
@@ -12,18 +11,19 @@ import type { Verifier, VerifierPorts, WithCheckout } from '../gates/gate.js';
 import { findShell } from '../gates/shell.js';
 import { createVerifier } from '../gates/verify.js';
 import type { IssueId, Oid } from '../issue.js';
-import { Parking } from '../loop/parking.js';
+import type { Parking } from '../loop/parking.js';
 import type { EnvironmentRequest, WorkFolders } from '../loop/ports.js';
 import type { Clock } from '../platform/clock.js';
 import { childEnvironment, type Environment } from '../platform/environment.js';
 import type { DriverDefinition, Policy, WorktreePolicy } from '../policy.js';
+import type { AgentShare } from '../scheduler/slots.js';
 import { readingTree } from '../store/reading.js';
 import { codeTree } from '../store/tree.js';
 import { createCheckouts } from '../worktree/checkout.js';
 import type { OpenedGit } from '../worktree/git-types.js';
 import { createReadings, type Readings } from '../worktree/reading.js';
 import { createSetup } from '../worktree/setup.js';
-import { createSlots, slotOffset, type Slot } from '../worktree/slots.js';
+import type { Slot } from '../worktree/slots.js';
 import { createWorktrees } from '../worktree/worktrees.js';
 import { workFolders } from './folders.js';
 import { judgePorts } from './judging.js';
@@ -31,6 +31,7 @@ import { lackingIn } from './lacks.js';
 import { createPlanner } from './planner.js';
 import type { Planner } from './planning.js';
 import type { Prepared } from './prepare.js';
+import type { Shared } from './shared.js';
 
 /** What the workshop is made with. */
 export interface WorkshopPorts {
@@ -40,11 +41,13 @@ export interface WorkshopPorts {
   readonly own: Readonly<Record<string, string | undefined>>;
   readonly cacheFolder: string;
   readonly runFolder: string;
-  readonly temporary: string;
+  readonly shared: Shared;
+  readonly agents: AgentShare;
   /** `docs/specs/` of the user's base commit. */
   readonly baseSpecs: Oid | null;
   readonly clock: Clock;
   readonly signal: AbortSignal;
+  readonly noMore: AbortSignal;
   readonly emit: Emit;
 }
 
@@ -68,7 +71,7 @@ export async function openWorkshop(ports: WorkshopPorts): Promise<Result<Worksho
   const shell = await findShell(childEnvironment(own));
   if (!shell.ok) return failed({ kind: 'environment', message: shell.failure, hint: 'install bash' });
   const root = join(policy.worktree.root ?? join(ports.cacheFolder, 'giro'), repositoryId(git.commonDir), spec);
-  const slots = createSlots({ temporary: ports.temporary, offset: slotOffset(git.commonDir, spec) });
+  const { slots, parking } = ports.shared;
   const notice = (message: string, issue?: IssueId): void => {
     emit({ type: 'run.notice', level: 'warning', message, ...(issue === undefined ? {} : { issue }) });
   };
@@ -102,7 +105,7 @@ export async function openWorkshop(ports: WorkshopPorts): Promise<Result<Worksho
     folders: workFolders(git, worktrees),
     verifier,
     driver: createDriver(definition, { clock, repository: top, own }),
-    parking: new Parking(clock),
+    parking,
     planner: plannerOf(ports, readings),
     environment: ({ issue, attempt, folder, envelopeFile }) => ({
       ...childEnvironment(own, definition.env),
@@ -117,7 +120,6 @@ export async function openWorkshop(ports: WorkshopPorts): Promise<Result<Worksho
     envelopeFile: (issue, attempt) => join(runFolder, 'agents', `${issue}.${String(attempt)}.envelope.json`),
     async close() {
       await Promise.all([worktrees.close(), checkouts.close(), readings.close()]);
-      await slots.close();
     },
   });
 }
@@ -143,6 +145,7 @@ function plannerOf(ports: WorkshopPorts, readings: Readings): Planner {
     environment: (slot) => ({ ...childEnvironment(own, definition.env), ...slotEnvironment(slot) }),
     runFolder,
     signal,
+    inSlot: (run) => ports.agents.use(run, ports.noMore),
   });
 }
 
@@ -158,12 +161,11 @@ function verifierOf(
 ): Verifier {
   const { git, prepared, top, own, clock, emit, runFolder } = ports;
   const { policy, spec } = prepared;
-  const gateLimit = new PQueue({ concurrency: policy.limits.gates });
   const judges = judgePorts({ git, spec, policy, top, own, clock, readings });
   const verifierPorts: VerifierPorts = {
     withCheckout,
     cache: createVerdictCache(join(git.commonDir, 'giro', 'verdicts')),
-    slots: (run, urgent) => gateLimit.add(run, { priority: urgent ? 1 : 0 }),
+    slots: (run, urgent) => ports.shared.gates.add(run, { priority: urgent ? 1 : 0 }),
     emit,
     clock,
     environment: (_slot, gate) => ({ ...childEnvironment(own, gate.env), GIRO_SPEC: spec }),

@@ -13,7 +13,8 @@
  * L2 Whatever an agent left is on the Issue's branch before anything is decided about it.
  * L3 A verdict is recorded before its consequence.
  * L4 Once the branch is somebody else's, nothing more is done for the Issue but to hand it to a human.
- * L5 Once `signal` is aborted no agent and no gate is started; what is recorded stays to be resumed.
+ * L5 Once `signal` is aborted no agent and no gate is started, and no agent once `noMore` is; what is recorded stays to
+ *    be resumed.
  */
 import type { DriverRequest } from '../drivers/driver.js';
 import { workerContract, type WorkerOutcome, type WorkerResult } from '../drivers/worker.js';
@@ -48,7 +49,7 @@ export async function runIssue(ports: IssueLoopPorts, record: IssueRecord, slots
     if (record.lost !== null) return handOver(run, record.lost);
     ports.folders.leave(record.issue.id);
     // A slot that was waited for is refused with the signal's own reason.
-    if (ports.signal.aborted && error === ports.signal.reason) return 'stopped';
+    if ([ports.signal, ports.noMore].some((signal) => signal.aborted && error === signal.reason)) return 'stopped';
     throw error;
   }
 }
@@ -89,7 +90,7 @@ async function attempt(run: Run): Promise<Step> {
   const { ports, record } = run;
   const spent = attemptsAllowed(run) - record.budgetUsed <= 0;
   if (spent) return escalate(run, { cause: 'budget-spent', why: 'no attempt is left', findings: lastFinding(record) });
-  if (ports.signal.aborted) return 'stopped';
+  if (ports.noMore.aborted) return 'stopped';
   const worked = await whenOpen(run, () => work(run));
   if (worked === null) return 'stopped';
   if (worked.kind === 'unprepared') return operation(run, worked, { tail: '', findings: [] });
@@ -101,7 +102,7 @@ async function whenOpen<T>({ ports, slots }: Run, act: () => Promise<T>): Promis
   for (;;) {
     const worked = await slots.agent(async () => (ports.parking.isClosed ? null : { value: await act() }));
     if (worked !== null) return worked.value;
-    await ports.parking.over(ports.signal);
+    await ports.parking.over(ports.noMore);
   }
 }
 
@@ -117,7 +118,7 @@ type Worked =
 /** Runs inside an agent's slot: record, prepare, drive. */
 async function work(run: Run): Promise<Worked | null> {
   const { ports, record } = run;
-  if (ports.signal.aborted) return null;
+  if (ports.noMore.aborted) return null;
   if (record.commit === null) await record.bringOnto(ports.tip());
   const conflicts = record.conflicts;
   const findings = record.findings;
@@ -290,7 +291,7 @@ async function operation(
   }
   const inMs = pauseMs(ports, { failures: run.failures, until: broken.until });
   ports.emit({ type: 'issue.retrying', issue: record.issue.id, reason, inMs, failures: run.failures });
-  await ports.clock.sleep(inMs, ports.signal);
+  await ports.clock.sleep(inMs, ports.noMore);
   return 'attempt';
 }
 

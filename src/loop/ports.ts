@@ -123,6 +123,8 @@ export interface IssueLoopPorts {
   readonly verifier: Verifier;
   readonly clock: Clock;
   readonly signal: AbortSignal;
+  /** Aborted with `signal`, or before it: no agent is started any more. */
+  readonly noMore: AbortSignal;
   readonly emit: Emit;
   /** The current tip of the integration branch. */
   readonly tip: () => Oid;

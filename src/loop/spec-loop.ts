@@ -43,6 +43,8 @@ export interface SpecLoopPorts {
   readonly policy: Policy;
   readonly verifier: Verifier;
   readonly signal: AbortSignal;
+  /** Aborted with `signal`, or before it: no agent is started any more. */
+  readonly noMore: AbortSignal;
   readonly emit: Emit;
   readonly tip: () => Oid;
   /** The user's commit that the integration branch was made from. */
@@ -106,6 +108,7 @@ export async function runSpec(ports: SpecLoopPorts): Promise<SpecEnd> {
     if (ports.signal.aborted) return { kind: 'stopped' };
     const states = ports.states();
     if (!complete(states)) {
+      if (ports.noMore.aborted && hasOpen(states)) return { kind: 'stopped' };
       return ports.only !== null && states.get(ports.only) === 'done' ? verifyTip(ports) : asking(ports, null);
     }
     const judged = await validate(ports);
@@ -117,6 +120,7 @@ export async function runSpec(ports: SpecLoopPorts): Promise<SpecEnd> {
 
 /** Plans Issues; gives the end of the Spec when there are none to go on with. */
 async function planned(ports: SpecLoopPorts, wanted: Omit<Gaps, 'kind'>): Promise<SpecEnd | null> {
+  if (ports.noMore.aborted) return { kind: 'stopped' };
   const outcome = await ports.plan(wanted.request);
   switch (outcome.kind) {
     case 'planned':
@@ -269,6 +273,11 @@ async function escalate(
 function complete(states: ReadonlyMap<IssueId, IssueState>): boolean {
   const all = [...states.values()];
   return all.includes('done') && all.every((state) => state === 'done' || state === 'wontfix');
+}
+
+/** Issues that could have gone on, had there been more time. */
+function hasOpen(states: ReadonlyMap<IssueId, IssueState>): boolean {
+  return [...states.values()].some((state) => state === 'ready' || state === 'in-progress');
 }
 
 /** The gates of the Spec; without any of its own, those that every landing passed, so that the tip is always judged. */

@@ -7,7 +7,8 @@
  *  3. The leases of an Issue are held from its dispatch until it is at rest; no two that overlap are held at once.
  *  4. Every Issue that can run is executed exactly once.
  *  5. A rejected `execute` never goes unnoticed: everything else finishes, then `schedule` rejects with its error.
- *  6. After an abort nothing starts, and `schedule` settles only when every running `execute` has.
+ *  6. After an abort, or once there is to be no more, nothing starts, and `schedule` settles only when every running
+ *     `execute` has.
  *  7. No polling: a tick follows what happened. The one timer ends the hold of a slot (plan.ts).
  *
  * A tick computes everything from the facts below, so that it may be repeated and heals what an earlier one missed.
@@ -23,8 +24,7 @@ import { HoldWindow } from './hold.js';
 import { Leases, claimOf } from './overlap.js';
 import { compareCandidates, plan } from './plan.js';
 import type { Candidate, Landing } from './plan.js';
-import { Slots } from './slots.js';
-import type { Release } from './slots.js';
+import type { AgentShare, Release, Slots } from './slots.js';
 
 /** How one execution of an Issue ended. */
 export type ExecutionOutcome = 'integrated' | 'needs-human' | 'stopped';
@@ -57,15 +57,17 @@ export interface ScheduledIssue {
 export interface SchedulerRequest {
   /** A set that `checkGraph` accepts. */
   readonly issues: readonly ScheduledIssue[];
-  /** Agents at once: a whole number from 1. */
-  readonly concurrency: number;
+  /** Agents at once. Other Specs may have a part in the same limit. */
+  readonly agents: AgentShare;
   /** Expected duration, in any one unit. */
   readonly estimate: (id: IssueId) => number;
   readonly clock: Clock;
   readonly signal: AbortSignal;
+  /** Aborted: no agent is started any more, while what runs goes on to its end. */
+  readonly noMore?: AbortSignal;
   /** Told when something ready begins or ceases to be held back for a landing: it will start, though nothing runs. */
   readonly onHold?: (isHolding: boolean) => void;
-  /** Runs an Issue until it is at rest. Rejecting with the signal's own reason after an abort counts as `stopped`. */
+  /** Runs an Issue until it is at rest. Rejecting with the own reason of one of the signals counts as `stopped`. */
   readonly execute: (id: IssueId, slots: AgentSlots) => Promise<ExecutionOutcome>;
 }
 
@@ -105,7 +107,7 @@ class Scheduling {
   constructor(request: SchedulerRequest) {
     this.#request = request;
     this.#entries = entriesOf(request);
-    this.#slots = new Slots(request.concurrency, () => {
+    this.#slots = request.agents.join(() => {
       this.#tick();
     });
     for (const entry of this.#entries.values()) if (entry.unmet === 0) this.#ready.push(entry);
@@ -113,23 +115,34 @@ class Scheduling {
   }
 
   async run(): Promise<ReadonlyMap<IssueId, ExecutionOutcome | 'waiting'>> {
-    const { signal } = this.#request;
+    const signals = this.#signals();
     const onAbort = (): void => {
       this.#abort();
     };
-    signal.addEventListener('abort', onAbort, { once: true });
+    for (const signal of signals) signal.addEventListener('abort', onAbort, { once: true });
     await new Promise<void>((resolve) => {
       this.#finish = resolve;
       this.#tick();
     });
-    signal.removeEventListener('abort', onAbort);
+    for (const signal of signals) signal.removeEventListener('abort', onAbort);
+    this.#slots.leave();
     if (this.#errors.length > 1) throw new AggregateError(this.#errors, 'several Issues hit a bug');
     if (this.#errors.length === 1) throw this.#errors[0];
     return new Map(Array.from(this.#entries.values(), (entry) => [entry.id, outcomeOf(entry)]));
   }
 
+  #signals(): readonly AbortSignal[] {
+    const { signal, noMore } = this.#request;
+    return noMore === undefined ? [signal] : [signal, noMore];
+  }
+
+  /** The signal that keeps everything from starting. */
+  #ended(): AbortSignal | undefined {
+    return this.#signals().find((signal) => signal.aborted);
+  }
+
   #tick(): void {
-    if (!this.#request.signal.aborted) {
+    if (this.#ended() === undefined) {
       const { start, heldUntil } = plan({
         free: this.#slots.free,
         ready: this.#ready,
@@ -160,7 +173,7 @@ class Scheduling {
   }
 
   async #execute(entry: Entry, release: Release): Promise<void> {
-    const { signal, execute } = this.#request;
+    const { execute } = this.#request;
     const first: { slot: Release | null } = { slot: release };
     const slots: AgentSlots = {
       agent: async (run) => {
@@ -172,7 +185,7 @@ class Scheduling {
     try {
       this.#settle(entry, { kind: 'at-rest', outcome: await execute(entry.id, slots) });
     } catch (error) {
-      const isStop = signal.aborted && error === signal.reason;
+      const isStop = this.#signals().some((signal) => signal.aborted && error === signal.reason);
       if (!isStop) this.#errors.push(error);
       this.#settle(entry, isStop ? { kind: 'at-rest', outcome: 'stopped' } : { kind: 'threw' });
     }
@@ -181,7 +194,7 @@ class Scheduling {
   }
 
   async #askAgain(entry: Entry): Promise<Release> {
-    this.#request.signal.throwIfAborted();
+    this.#ended()?.throwIfAborted();
     this.#stand(entry, { kind: 'started' });
     const slot = this.#slots.ask(entry.priority);
     // What was held for its landing is free again.
@@ -190,10 +203,10 @@ class Scheduling {
   }
 
   async #runAgent<T>(entry: Entry, release: Release, run: () => Promise<T>): Promise<T> {
-    const { clock, signal } = this.#request;
+    const { clock } = this.#request;
     const since = clock.monotonic();
     try {
-      signal.throwIfAborted();
+      this.#ended()?.throwIfAborted();
       return await run();
     } finally {
       const now = clock.monotonic();
@@ -269,7 +282,7 @@ class Scheduling {
 
   #abort(): void {
     this.#setAlarm(null);
-    this.#slots.close(this.#request.signal.reason);
+    this.#slots.close(this.#ended()?.reason);
     for (const entry of this.#entries.values()) {
       if (entry.standing.kind !== 'granted') continue;
       entry.standing = { kind: 'waiting' };

@@ -302,6 +302,7 @@ export class LoopRig {
       },
       clock: this.clock,
       signal: this.stop.signal,
+      noMore: this.stop.signal,
       emit: (event) => {
         this.events.push(event);
       },

@@ -61,6 +61,7 @@ async function play(
       },
     },
     signal: stop.signal,
+    noMore: stop.signal,
     emit: (event) => events.push(event),
     tip: () => oidOf('tip'),
     base: oidOf('base'),

@@ -6,6 +6,7 @@ import { buildGraph } from '../../src/scheduler/graph.js';
 import { claimOf, sharedBy } from '../../src/scheduler/overlap.js';
 import { schedule } from '../../src/scheduler/scheduler.js';
 import type { ExecutionOutcome } from '../../src/scheduler/scheduler.js';
+import { AgentLimit } from '../../src/scheduler/slots.js';
 import { acyclic, id } from './issues.js';
 
 /** What one Issue will do in a simulated run. */
@@ -169,7 +170,7 @@ async function simulate(
   }
   const work = schedule({
     issues,
-    concurrency,
+    agents: new AgentLimit(concurrency).share(0),
     estimate: (own) => byId.get(own)?.estimate ?? 1,
     clock,
     signal: abort.signal,

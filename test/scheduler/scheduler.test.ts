@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { IssueId } from '../../src/issue.js';
 import { schedule } from '../../src/scheduler/scheduler.js';
 import type { AgentSlots, ExecutionOutcome, ScheduledIssue, SchedulerRequest } from '../../src/scheduler/scheduler.js';
+import { AgentLimit } from '../../src/scheduler/slots.js';
 import { FakeClock } from '../rig/clock.js';
 import { letter, nodes } from './issues.js';
 
@@ -70,6 +71,7 @@ function bench(
     readonly issue?: Readonly<Record<string, Partial<ScheduledIssue>>>;
     readonly estimate?: Readonly<Record<string, number>>;
     readonly asks?: boolean;
+    readonly concurrency?: number;
   } = {},
 ): Bench {
   const clock = new FakeClock();
@@ -88,7 +90,8 @@ function bench(
       resuming: false,
       ...more.issue?.[short(node.id)],
     })),
-    concurrency: more.concurrency ?? 9,
+    agents: more.agents ?? new AgentLimit(more.concurrency ?? 9).share(0),
+    ...(more.noMore === undefined ? {} : { noMore: more.noMore }),
     estimate: (own) => more.estimate?.[short(own)] ?? 1,
     clock,
     signal: more.signal ?? abort.signal,

@@ -1,0 +1,45 @@
+/** What every Spec of a run has a part in: the limits, the numbered slots, the pause of a usage limit. */
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import PQueue from 'p-queue';
+import { Parking } from '../loop/parking.js';
+import type { Clock } from '../platform/clock.js';
+import { removeTree } from '../platform/files.js';
+import { AgentLimit } from '../scheduler/slots.js';
+import { createSlots, slotOffset, type Slots } from '../worktree/slots.js';
+
+/** The shared parts of a run. */
+export interface Shared {
+  readonly agents: AgentLimit;
+  readonly gates: PQueue;
+  readonly slots: Slots;
+  readonly parking: Parking;
+  readonly clock: Clock;
+  close(): Promise<void>;
+}
+
+/** Makes them. `name`: the Spec, or the backlog; where ports are counted from depends on it. */
+export async function openShared(request: {
+  readonly commonDir: string;
+  readonly name: string;
+  readonly concurrency: number;
+  readonly gates: number;
+  readonly clock: Clock;
+  /** See `AgentLimit`. */
+  readonly onFree?: () => void;
+}): Promise<Shared> {
+  const temporary = await mkdtemp(join(tmpdir(), 'giro-'));
+  const slots = createSlots({ temporary, offset: slotOffset(request.commonDir, request.name) });
+  return {
+    agents: new AgentLimit(request.concurrency, request.onFree),
+    gates: new PQueue({ concurrency: request.gates }),
+    slots,
+    parking: new Parking(request.clock),
+    clock: request.clock,
+    async close() {
+      await slots.close();
+      await removeTree(temporary);
+    },
+  };
+}

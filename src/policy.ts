@@ -113,6 +113,18 @@ export interface WorktreePolicy {
   readonly link: readonly string[];
 }
 
+/** What guards know of the project beyond their own rules; it only tightens them. */
+export interface ProtectPolicy {
+  /** Globs of files that no agent may change. */
+  readonly paths: readonly string[];
+  /** Globs of further files that hold tests. */
+  readonly tests: readonly string[];
+  /** Regular expressions that each find one assertion, beyond the known ones. */
+  readonly assertions: readonly string[];
+  /** `strict`: an Issue with `touches` changes nothing else. */
+  readonly scope: 'open' | 'strict';
+}
+
 /** The whole of giro.toml. */
 export interface Policy {
   readonly drivers: { readonly default: string; readonly byName: ReadonlyMap<string, DriverDefinition> };
@@ -126,9 +138,16 @@ export interface Policy {
     readonly gates: number;
     /** Between SIGTERM and SIGKILL. */
     readonly graceMs: number;
+    /** Files that one Issue may change. */
+    readonly files: number;
+    /** Lines that one Issue may add and remove. */
+    readonly lines: number;
+    /** Bytes of one file that is new or has grown. */
+    readonly fileBytes: number;
   };
   readonly gates: readonly GateDefinition[];
   readonly worktree: WorktreePolicy;
+  readonly protect: ProtectPolicy;
   /** SHA-256 of everything the policy was made from, for caches and records. */
   readonly digest: string;
 }

@@ -1,8 +1,11 @@
 /** Joins worktrees with the record: what a worker gets, and what came back told apart into code and `docs/specs/`. */
-import type { Finding, IssueId, Oid } from '../issue.js';
+import { guardFindings } from '../gates/guard.js';
+import type { Finding, Issue, IssueId, Oid, SpecSlug } from '../issue.js';
 import type { Taken, WorkFolders } from '../loop/ports.js';
+import type { Policy } from '../policy.js';
 import { codeTree, specsTree } from '../store/tree.js';
 import type { FileChange, Git } from '../worktree/git-types.js';
+import { inspectTree } from '../worktree/guard.js';
 import type { TakenBack } from '../worktree/place.js';
 import type { Worktree, Worktrees } from '../worktree/worktrees.js';
 
@@ -12,10 +15,16 @@ interface Held {
   readonly specs: Oid | null;
 }
 
-const largestText = 1024 * 1024;
+/** What judging the changes of a folder needs. */
+export interface GuardPorts {
+  readonly git: Git;
+  readonly spec: SpecSlug;
+  readonly policy: Policy;
+}
 
 /** Makes the folders that the Issue loop works with. */
-export function workFolders(git: Git, worktrees: Worktrees): WorkFolders {
+export function workFolders(ports: GuardPorts, worktrees: Worktrees): WorkFolders {
+  const { git } = ports;
   const held = new Map<IssueId, Held>();
   const required = (issue: IssueId): Held => {
     const found = held.get(issue);
@@ -30,18 +39,23 @@ export function workFolders(git: Git, worktrees: Worktrees): WorkFolders {
       return prepared;
     },
     async takeBack(issue, base) {
-      const { worktree, specs } = required(issue);
+      const { worktree, specs } = required(issue.id);
       const left = await worktrees.takeBack(worktree);
-      const taken = await takenOf(git, left, base);
+      const taken = await takenOf(ports, left, { issue, base });
       const specsChanged = left.tree !== null && (await specsTree(git, left.tree)) !== specs;
       const findings = [...left.elsewhere.map(elsewhereFinding), ...(specsChanged ? [specsFinding] : [])];
       return { ...taken, findings: [...taken.findings, ...findings] };
     },
     async found(issue, base) {
-      const worktree = await worktrees.find(issue);
+      const worktree = await worktrees.find(issue.id);
       if (worktree === null) return null;
-      held.set(issue, { worktree, specs: null });
-      return takenOf(git, await worktrees.takeBack(worktree), base);
+      held.set(issue.id, { worktree, specs: null });
+      return takenOf(ports, await worktrees.takeBack(worktree), { issue, base });
+    },
+    async inspect(issue, code, base) {
+      const { baseCode, findings } = await guard(ports, code, { issue, base });
+      const refused = await inspectTree(git, baseCode, code);
+      return [...refused, ...findings.filter(({ file }) => !refused.some((one) => one.file === file))];
     },
     release(issue) {
       const found = held.get(issue);
@@ -57,18 +71,45 @@ export function workFolders(git: Git, worktrees: Worktrees): WorkFolders {
   };
 }
 
+interface Origin {
+  readonly issue: Issue;
+  readonly base: Oid;
+}
+
 /** The code in what was left, compared with its base. */
-async function takenOf(git: Git, left: TakenBack, base: Oid): Promise<Taken> {
+async function takenOf(ports: GuardPorts, left: TakenBack, origin: Origin): Promise<Taken> {
   const { tree, refused: findings, subjects } = left;
   if (tree === null) return { code: null, findings, subjects, size: sizeOf([]) };
-  const code = await codeTree(git, tree);
+  const code = await codeTree(ports.git, tree);
+  const guarded = await guard(ports, code, origin);
+  return { code, findings: [...findings, ...guarded.findings], subjects, size: sizeOf(guarded.changes) };
+}
+
+/** What the guards say to the difference between an Issue's base and its code. */
+async function guard(
+  { git, spec, policy }: GuardPorts,
+  code: Oid,
+  { issue, base }: Origin,
+): Promise<{
+  readonly baseCode: Oid;
+  readonly changes: readonly FileChange[];
+  readonly findings: readonly Finding[];
+}> {
   const baseCode = await codeTree(git, (await git.readCommit(base)).tree);
   const changes = code === baseCode ? [] : await git.diffTrees(baseCode, code);
-  const marks = await conflictMarks(git, { code, baseCode, changes });
-  return { code, findings: [...findings, ...marks], subjects, size: sizeOf(changes) };
+  const findings = await guardFindings({
+    changes,
+    blobs: git,
+    base: async (path) => (await git.readPath(baseCode, path))?.oid ?? null,
+    spec,
+    issue,
+    policy,
+  });
+  return { baseCode, changes, findings };
 }
 
 const specsFinding: Finding = {
+  rule: 'specs',
   file: 'docs/specs/',
   message: 'changed by the worker; giro alone writes it, and has put its own version back',
 };
@@ -83,32 +124,6 @@ function elsewhereFinding(found: {
   return {
     message: `work is only in a ${found.where} (${found.oid.slice(0, 7)} ${JSON.stringify(found.subject)}), not in the files${saved}; leave what counts in the files`,
   };
-}
-
-/** A file that was left with both sides of a conflict in it. */
-async function conflictMarks(
-  git: Git,
-  trees: { readonly code: Oid; readonly baseCode: Oid; readonly changes: readonly FileChange[] },
-): Promise<readonly Finding[]> {
-  const findings: Finding[] = [];
-  for (const change of trees.changes) {
-    if (change.status === 'deleted' || change.binary) continue;
-    const line = await markedLine(git, trees.code, change.path);
-    if (line === null || (await markedLine(git, trees.baseCode, change.path)) !== null) continue;
-    findings.push({ file: change.path, line, message: 'conflict marks are left in the file' });
-  }
-  return findings;
-}
-
-async function markedLine(git: Git, tree: Oid, path: string): Promise<number | null> {
-  const entry = await git.readPath(tree, path);
-  if (entry === null || entry.mode === '160000' || entry.mode === '120000') return null;
-  const bytes = await git.readBlob(entry.oid);
-  if (bytes.length > largestText || !bytes.includes('<<<<<<< ')) return null;
-  const lines = bytes.toString('utf8').split('\n');
-  const start = lines.findIndex((text) => text.startsWith('<<<<<<< '));
-  const end = lines.findIndex((text, index) => index > start && text.startsWith('>>>>>>> '));
-  return start >= 0 && end > start ? start + 1 : null;
 }
 
 function sizeOf(changes: readonly FileChange[]): Taken['size'] {

@@ -102,7 +102,7 @@ export async function openWorkshop(ports: WorkshopPorts): Promise<Result<Worksho
   const verifier = verifierOf(ports, { withCheckout: checkouts.withCheckout, readings });
   const definition = driverOf(policy, policy.roles.worker);
   return ok({
-    folders: workFolders(git, worktrees),
+    folders: workFolders({ git, spec, policy }, worktrees),
     verifier,
     driver: createDriver(definition, { clock, repository: top, own }),
     parking,

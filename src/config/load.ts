@@ -6,6 +6,7 @@ import type { Budget, Policy } from '../policy.js';
 import { checkTable, duration, isTable, unknownKey, wholeNumber, type Checked, type Problem } from './check.js';
 import { quote, type SourceText } from './diagnostic.js';
 import { readDrivers, readRoles } from './driver-table.js';
+import { fileLimits, readProtect } from './protect-table.js';
 import { parseToml, type TomlFile } from './toml.js';
 import { readGates } from './verify-table.js';
 import { readWorktree, readWorktreeInclude } from './worktree-table.js';
@@ -27,8 +28,8 @@ export interface PolicyRequest {
 }
 
 const minuteMs = 60_000;
-const tables = ['driver', 'roles', 'budget', 'limits', 'verify', 'worktree'];
-const laterTables = ['sandbox', 'evidence', 'protect', 'notify', 'github', 'ui'];
+const tables = ['driver', 'roles', 'budget', 'limits', 'verify', 'worktree', 'protect'];
+const laterTables = ['sandbox', 'evidence', 'notify', 'github', 'ui'];
 
 const budgetSchema = z.strictObject({
   attempts: wholeNumber(1, 100).default(3),
@@ -72,22 +73,26 @@ function readTables(
     home: request.own['HOME'],
     included,
   });
+  const protect = readProtect(root['protect']);
   const problems = [
     ...unknownTables(root),
-    ...[drivers, roles, budget, limits, gates, worktree].flatMap((checked): readonly Problem[] => checked.problems),
+    ...[drivers, roles, budget, limits, gates, worktree, protect].flatMap(
+      (checked): readonly Problem[] => checked.problems,
+    ),
   ];
   if (drivers.value === undefined || roles.value === undefined || budget.value === undefined) return { problems };
   if (limits.value === undefined || gates.value === undefined || worktree.value === undefined) return { problems };
-  const { agents, gates: gateLimit, graceMs } = limits.value;
+  if (protect.value === undefined) return { problems };
   return {
     problems,
     value: {
       drivers: drivers.value,
       roles: { ...rolesOf(drivers.value.default), ...roles.value },
       budget: budget.value,
-      limits: { agents, gates: gateLimit, graceMs },
+      limits: limits.value.limits,
       gates: gates.value,
       worktree: worktree.value,
+      protect: protect.value,
     },
   };
 }
@@ -115,9 +120,7 @@ function readBudget(input: unknown): Checked<Budget> {
 }
 
 interface Limits {
-  readonly agents: number;
-  readonly gates: number;
-  readonly graceMs: number;
+  readonly limits: Policy['limits'];
   readonly gateTimeoutMs: number;
 }
 
@@ -127,11 +130,13 @@ function readLimits(input: unknown, processors: number): Checked<Limits> {
     gates: wholeNumber(1, 256).default(Math.min(256, Math.max(1, Math.trunc(processors)))),
     'gate-timeout': duration().default(15 * minuteMs),
     grace: duration().default(10_000),
+    ...fileLimits,
   });
   const { problems, value } = checkTable(schema, input ?? {}, ['limits']);
   if (value === undefined) return { problems };
-  const { agents, gates, grace } = value;
-  return { problems, value: { agents, gates, graceMs: grace, gateTimeoutMs: value['gate-timeout'] } };
+  const { agents, gates, grace: graceMs, files, lines } = value;
+  const limits = { agents, gates, graceMs, files, lines, fileBytes: value['file-size'] };
+  return { problems, value: { limits, gateTimeoutMs: value['gate-timeout'] } };
 }
 
 function diagnosticOf({ path, part, message, hint, elsewhere }: Problem, file: TomlFile): Diagnostic {

@@ -198,7 +198,7 @@ async function takeBack(run: Run, worked: Extract<Worked, { kind: 'worked' }>): 
   const { outcome } = worked;
   const { result } = outcome;
   const before = await record.trees();
-  const taken = await ports.folders.takeBack(record.issue.id, worked.base);
+  const taken = await ports.folders.takeBack(record.issue, worked.base);
   const code = taken.code ?? before.code;
   const empty = code === before.baseCode;
   const judged = result.kind === 'finished' && taken.code !== null && !empty;

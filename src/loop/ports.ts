@@ -89,9 +89,11 @@ export interface Taken {
 /** Worktrees, as the loop needs them. */
 export interface WorkFolders {
   prepare(issue: IssueId, commit: Oid, files: Oid): Promise<Result<WorkFolder>>;
-  takeBack(issue: IssueId, base: Oid): Promise<Taken>;
+  takeBack(issue: Issue, base: Oid): Promise<Taken>;
   /** What a folder that an earlier run left holds now; `null` when there is none. */
-  found(issue: IssueId, base: Oid): Promise<Taken | null>;
+  found(issue: Issue, base: Oid): Promise<Taken | null>;
+  /** What the engine finds on code that a person committed on the Issue's branch. */
+  inspect(issue: Issue, code: Oid, base: Oid): Promise<readonly Finding[]>;
   /** The Issue is integrated: its folder may be re-used. */
   release(issue: IssueId): void;
   /** The Issue rests unfinished: its folder stays as it is. */

@@ -1,6 +1,6 @@
 /** The first step of an Issue: fresh, or as an earlier run left it. */
 import { unreachable } from '../failure.js';
-import type { WorkNote } from '../issue.js';
+import type { Finding, WorkNote } from '../issue.js';
 import { afterRed, attemptsAllowed, escalate, lastFinding, nothingChanged, type Run, type Step } from './decide.js';
 import type { Taken } from './ports.js';
 
@@ -10,7 +10,7 @@ export async function firstStep(run: Run): Promise<Step> {
   switch (record.standing) {
     case 'by-hand':
       await noAgent(run);
-      return adopt(run, { code: null, findings: [], size: noSize, subjects: [] });
+      return adopt(run, { code: null, findings: await onBranch(run), size: noSize, subjects: [] });
     case 'judging':
       await noAgent(run);
       return 'judge';
@@ -56,7 +56,7 @@ async function between(run: Run): Promise<Step> {
   const { record, ports } = run;
   if (record.answered && record.takenBack && record.commit !== null) {
     const { code } = await record.trees();
-    const taken = await ports.folders.found(record.issue.id, record.base);
+    const taken = await ports.folders.found(record.issue, record.base);
     if (taken !== null && taken.code !== null && taken.code !== code) {
       await noAgent(run);
       return adopt(run, taken);
@@ -70,6 +70,12 @@ async function between(run: Run): Promise<Step> {
 }
 
 const noSize = { files: 0, insertions: 0, deletions: 0 };
+
+/** What the engine finds on a person's commits. */
+async function onBranch({ ports, record }: Run): Promise<readonly Finding[]> {
+  const { code } = await record.trees();
+  return ports.folders.inspect(record.issue, code, record.base);
+}
 
 async function adopt(run: Run, work: Taken): Promise<Step> {
   const { code, size, subjects } = work;

@@ -1,4 +1,4 @@
-/** Reads objects through one long-lived `cat-file --batch`, and writes trees by editing what was read. */
+/** Reads objects through one long-lived `cat-file --batch-command`, and writes trees by editing what was read. */
 import type { Conversation } from '../platform/plumbing.js';
 import { parseOid, type Oid } from '../issue.js';
 import { decodeCommit, decodeTree, isSafeComponent, treeMode, type ObjectKind } from './objects.js';
@@ -19,10 +19,14 @@ export interface StoredObject {
   readonly data: Buffer;
 }
 
+interface Answer extends StoredObject {
+  readonly bytes: number;
+}
+
 /** What reading and writing objects needs. */
 export interface ObjectPorts {
   readonly hash: HashName;
-  /** Starts `cat-file --batch`. */
+  /** Starts `cat-file --batch-command`. */
   readonly converse: () => Promise<Conversation>;
   /** Stores an object durably and names it. */
   readonly store: (kind: ObjectKind, data: Uint8Array) => Promise<Oid>;
@@ -31,13 +35,14 @@ export interface ObjectPorts {
 }
 
 interface Waiting {
-  readonly oid: Oid;
-  readonly resolve: (found: StoredObject | null) => void;
+  /** `info`: only the kind and the size. */
+  readonly asked: 'contents' | 'info';
+  readonly resolve: (found: Answer | null) => void;
   readonly reject: (error: unknown) => void;
 }
 
 /**
- * Asks one `cat-file --batch`, many questions at a time; it answers in order. It finds objects written after it started:
+ * Asks one `cat-file --batch-command`, many questions at a time; it answers in order. It finds objects written after it started:
  * git looks at its packs again before it says that something is missing.
  */
 class ObjectReader {
@@ -52,21 +57,30 @@ class ObjectReader {
 
   /** `null`: there is no such object. */
   async read(oid: Oid): Promise<StoredObject | null> {
+    return this.#twice(() => this.#ask('contents', oid));
+  }
+
+  /** Bytes of an object; `null`: there is no such object. */
+  async size(oid: Oid): Promise<number | null> {
+    return (await this.#twice(() => this.#ask('info', oid)))?.bytes ?? null;
+  }
+
+  async #twice(ask: () => Promise<Answer | null>): Promise<Answer | null> {
     try {
-      return await this.#ask(oid);
+      return await ask();
     } catch (error) {
       // The process was ended from outside, or a read failed on the way: one new process, once.
       if (!(error instanceof GitError)) throw error;
-      return this.#ask(oid);
+      return ask();
     }
   }
 
-  async #ask(oid: Oid): Promise<StoredObject | null> {
+  async #ask(asked: Waiting['asked'], oid: Oid): Promise<Answer | null> {
     this.#conversation ??= this.#start();
     const conversation = await this.#conversation;
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ oid, resolve, reject });
-      conversation.write(`${oid}\n`);
+      this.#waiting.push({ asked, resolve, reject });
+      conversation.write(`${asked} ${oid}\n`);
       if (!this.#reading) void this.#pump(conversation);
     });
   }
@@ -75,7 +89,7 @@ class ObjectReader {
     this.#reading = true;
     try {
       for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
-        const answer = await readAnswer(conversation);
+        const answer = await readAnswer(conversation, next.asked);
         this.#waiting.shift();
         next.resolve(answer);
       }
@@ -92,7 +106,7 @@ class ObjectReader {
     this.#conversation = null;
     void conversation.close();
     const reason = error instanceof Error ? error.message : String(error);
-    const failure = new GitError(['cat-file', '--batch'], null, `${reason} ${conversation.stderrTail()}`);
+    const failure = new GitError(['cat-file', '--batch-command'], null, `${reason} ${conversation.stderrTail()}`);
     for (const one of lost) one.reject(failure);
   }
 
@@ -103,7 +117,7 @@ class ObjectReader {
   }
 }
 
-async function readAnswer(conversation: Conversation): Promise<StoredObject | null> {
+async function readAnswer(conversation: Conversation, asked: Waiting['asked']): Promise<Answer | null> {
   const header = await conversation.readLine();
   if (header === null) throw new Error('ended');
   const [, type = '', size] = header.split(' ');
@@ -111,8 +125,10 @@ async function readAnswer(conversation: Conversation): Promise<StoredObject | nu
     if (type === 'missing') return null;
     throw new Error(`unreadable answer ${JSON.stringify(header)}`);
   }
-  const data = await conversation.readBytes(Number(size) + 1);
-  return { type, data: data.subarray(0, -1) };
+  const bytes = Number(size);
+  if (asked === 'info') return { type, bytes, data: Buffer.alloc(0) };
+  const data = await conversation.readBytes(bytes + 1);
+  return { type, bytes, data: data.subarray(0, -1) };
 }
 
 /** Keeps what was read last, up to a number of bytes. */
@@ -202,6 +218,12 @@ export class Objects {
 
   async readBlob(oid: Oid): Promise<Buffer> {
     return this.#blobs.get(oid) ?? this.#rememberBlob(oid, expectKind(await this.#read(oid), oid, 'blob'));
+  }
+
+  async sizeOf(oid: Oid): Promise<number> {
+    const known = this.#blobs.get(oid)?.length ?? (await this.#reader.size(oid));
+    if (known === null) throw new Error(`there is no object ${oid}`);
+    return known;
   }
 
   async writeBlob(data: Buffer): Promise<Oid> {

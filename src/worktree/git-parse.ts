@@ -33,16 +33,18 @@ interface RawChange {
   readonly path: string;
   readonly oldMode: string;
   readonly newMode: string;
+  readonly oldOid: string;
   readonly newOid: string;
   readonly letter: string;
 }
 
 /** Reads one raw record `:old new oid oid X`, whose path is the next piece. */
 function parseRaw(record: Buffer, path: Buffer | undefined): RawChange {
-  const [oldMode = '', newMode = '', , newOid = '', letter = ''] = record.toString('latin1').trim().slice(1).split(' ');
+  const fields = record.toString('latin1').trim().slice(1).split(' ');
+  const [oldMode = '', newMode = '', oldOid = '', newOid = '', letter = ''] = fields;
   if (path === undefined || letter === '')
     throw new Error(`unreadable diff record ${JSON.stringify(record.toString())}`);
-  return { path: decodeName(path), oldMode, newMode, newOid, letter };
+  return { path: decodeName(path), oldMode, newMode, oldOid, newOid, letter };
 }
 
 /** Output of `diff-tree -r -z --raw --numstat --no-renames`: first all raw records, then all counts. */
@@ -52,10 +54,15 @@ export function parseDiff(bytes: Buffer): readonly FileChange[] {
   let at = 0;
   for (; pieces[at]?.[0] === colon; at += 2) raw.push(parseRaw(pieces[at] ?? Buffer.alloc(0), pieces[at + 1]));
   const counts = new Map(pieces.slice(at).map(parseCount));
-  return raw.map(({ path, oldMode, newMode, letter }) => {
+  return raw.map(({ path, oldMode, newMode, oldOid, newOid, letter }) => {
     const count = counts.get(path) ?? { insertions: 0, deletions: 0, binary: false };
-    return { path, status: statusOf(letter), oldMode, newMode, ...count };
+    const oids = { oldOid: oidOf(oldMode, oldOid), newOid: oidOf(newMode, newOid) };
+    return { path, status: statusOf(letter), oldMode, newMode, ...oids, ...count };
   });
+}
+
+function oidOf(mode: string, oid: string): Oid | null {
+  return mode === '000000' ? null : parseOid(oid);
 }
 
 const colon = 0x3a;
@@ -102,7 +109,7 @@ export function parseLog(bytes: Buffer): readonly LoggedCommit[] {
       commits.push({ commit: parseOid(commit), message: message.join('\n'), changes: [] });
     } else {
       const { path, newMode, newOid } = parseRaw(piece, pieces[++at]);
-      commits.at(-1)?.changes.push({ path, oid: newMode === '000000' ? null : parseOid(newOid) });
+      commits.at(-1)?.changes.push({ path, oid: oidOf(newMode, newOid) });
     }
   }
   return commits;

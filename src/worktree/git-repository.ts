@@ -102,7 +102,7 @@ export class Repository implements Git {
   #openObjects(): Objects {
     const converse = async () => {
       const folder = await this.#private.folder();
-      return this.#machine.converse(['cat-file', '--batch'], folder, this.#private.environment(folder));
+      return this.#machine.converse(['cat-file', '--batch-command'], folder, this.#private.environment(folder));
     };
     return new Objects({
       hash: this.hash,
@@ -193,6 +193,10 @@ export class Repository implements Git {
 
   readBlob(oid: Oid): Promise<Buffer> {
     return this.#objects.readBlob(oid);
+  }
+
+  sizeOf(oid: Oid): Promise<number> {
+    return this.#objects.sizeOf(oid);
   }
 
   readPath(treeOrCommit: Oid, path: string): Promise<TreeTarget | null> {

@@ -58,6 +58,10 @@ export interface FileChange {
   readonly oldMode: string;
   /** `000000` when there is none. */
   readonly newMode: string;
+  /** `null` when there was none. */
+  readonly oldOid: Oid | null;
+  /** `null` when there is none. */
+  readonly newOid: Oid | null;
   readonly insertions: number;
   readonly deletions: number;
   /** True: lines were not counted. */
@@ -124,6 +128,8 @@ export interface Git {
   /** The names at which two trees (or commits) differ, without looking further down; `null`: nothing is there. */
   changedEntries(from: Oid | null, to: Oid): Promise<readonly EntryChange[]>;
   readBlob(oid: Oid): Promise<Buffer>;
+  /** How many bytes an object has, without reading them. */
+  sizeOf(oid: Oid): Promise<number>;
   /** What a tree (or the tree of a commit) has at a path; `null` when nothing. */
   readPath(treeOrCommit: Oid, path: string): Promise<TreeTarget | null>;
   /** All files of a tree, also links and submodules, in git's order. */

@@ -286,13 +286,14 @@ export async function inspectTree(
 }
 
 function submoduleFinding(path: string): Finding {
-  return { file: path, message: `a submodule pointer that is new or changed: ${printable(path)}` };
+  return { rule: 'submodule', file: path, message: `a submodule pointer that is new or changed: ${printable(path)}` };
 }
 
 function linkFinding(path: string, target: string): readonly Finding[] {
   if (!leavesTree(path, target)) return [];
   return [
     {
+      rule: 'symlink',
       file: path,
       message: `a symbolic link that leaves the work: ${printable(path)} -> ${printable(target.slice(0, 200))}`,
     },

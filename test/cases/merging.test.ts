@@ -137,11 +137,11 @@ test('C064 while the target ref is locked nothing is merged and nothing is delet
 test('C065 conflicts of every kind are conflicts with the right path', async () => {
   const project = await makeProject({
     files: { 'binary.bin': 'a\0b', 'gone.txt': 'base\n', 'name ä.txt': 'base\n', 'README.md': '# T\n' },
-    issues: { '01-a': {}, '02-b': {} },
+    issues: { '01-a': { frontmatter: 'touches: [binary.bin, gone.txt]' }, '02-b': {} },
     budget: 'attempts = 1',
     agent: [
       'if [ "$GIRO_ISSUE" = 01-a ]; then printf "a\\0c" > binary.bin; rm gone.txt; echo mine > "name ä.txt"; mkdir both; echo 1 > both/add.txt',
-      'else while [ ! -f "$HOME/go" ]; do sleep 0.05; done; printf "a\\0d" > binary.bin; echo changed > gone.txt; echo theirs > "name ä.txt"; mkdir both; echo 2 > both/add.txt; fi',
+      'else while [ ! -f "$HOME/go" ]; do sleep 0.05; done; printf "a d" > binary.bin; echo changed > gone.txt; echo theirs > "name ä.txt"; mkdir both; echo 2 > both/add.txt; fi',
     ].join('\n'),
   });
   const started = project.start(['implement', 's1', '--json', '-c', '2']);

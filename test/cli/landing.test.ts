@@ -7,7 +7,7 @@ test('a gate that ran on the Issue’s own code and cannot run on the merged one
   const ok = '#!/bin/sh\nexit 0\n';
   const project = await makeProject({
     files: { 'README.md': '# T\n' },
-    issues: { '01-a': {}, '02-b': {} },
+    issues: { '01-a': {}, '02-b': { frontmatter: 'touches: [check2]\ntests: [check2]' } },
     agent: [
       'case "$GIRO_ISSUE-$GIRO_ATTEMPT" in',
       '01-a-*) echo new > new ;;',

@@ -46,7 +46,7 @@ describe('a valid giro.toml', () => {
       },
       roles: { worker: 'command', judge: 'command', planner: 'command' },
       budget: { attempts: 3, attemptTimeoutMs: 1_800_000, rounds: 3, failures: 3, noProgress: 3, blocked: 1 },
-      limits: { agents: 4, gates: 8, graceMs: 10_000 },
+      limits: { agents: 4, gates: 8, graceMs: 10_000, files: 200, lines: 10_000, fileBytes: 5 * 1024 * 1024 },
       gates: [
         {
           name: 'test',
@@ -77,6 +77,7 @@ describe('a valid giro.toml', () => {
         copy: [],
         link: [],
       },
+      protect: { paths: [], tests: [], assertions: [], scope: 'open' },
       digest: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
     });
   });
@@ -110,6 +111,9 @@ agents = 16
 gates = 2
 gate-timeout = "5m"
 grace = "500ms"
+files = 50
+lines = 100000
+file-size = "1.5MB"
 [verify]
 lint = "npm run lint"
 [verify.slow]
@@ -133,6 +137,11 @@ inputs = ["package-lock.json"]
 keep = []
 copy = [".env.test"]
 link = ["data"]
+[protect]
+paths = ["migrations/**"]
+tests = ["checks/**"]
+assertions = ['\\bensure\\(']
+scope = "strict"
 `;
     const value = policy(text, { worktreeInclude: '# secrets\n.env\n/config/local.json\r\ncache/\n\n' });
     expect(value.roles.worker).toBe('claude');
@@ -149,7 +158,20 @@ link = ["data"]
       noProgress: 4,
       blocked: 2,
     });
-    expect(value.limits).toEqual({ agents: 16, gates: 2, graceMs: 500 });
+    expect(value.limits).toEqual({
+      agents: 16,
+      gates: 2,
+      graceMs: 500,
+      files: 50,
+      lines: 100_000,
+      fileBytes: 1_572_864,
+    });
+    expect(value.protect).toEqual({
+      paths: ['migrations/**'],
+      tests: ['checks/**'],
+      assertions: ['\\bensure\\('],
+      scope: 'strict',
+    });
     expect(value.gates.map(({ name, on, timeoutMs, env }) => ({ name, on, timeoutMs, env }))).toEqual([
       { name: 'lint', on: ['issue', 'integration', 'spec'], timeoutMs: 300_000, env: [] },
       { name: 'slow', on: ['spec', 'integration'], timeoutMs: 3_600_000, env: ['CI_TOKEN'] },
@@ -481,6 +503,21 @@ describe('[budget], [limits], [worktree] and the rest', () => {
     });
   });
 
+  test.each([
+    ['[limits]\nfiles = 1001', '`files` must be a whole number between 1 and 1000, not `1001`'],
+    ['[limits]\nlines = 100001', '`lines` must be a whole number between 1 and 100000, not `100001`'],
+    ['[limits]\nfile-size = "101MB"', '`file-size` must be a size of at most 100MB, not `"101MB"`'],
+    ['[limits]\nfile-size = "1GB"', '`file-size` must be a size of at most 100MB, not `"1GB"`'],
+    ['[limits]\nfile-size = 5', '`file-size` must be a size of at most 100MB, not `5`'],
+    ['[protect]\nscope = "off"', '`scope` must be one of open, strict, not `"off"`'],
+    ['[protect]\npaths = ["../x"]', 'entry 1 of `paths` must be a path inside the repository'],
+    ['[protect]\nassertions = ["("]', 'entry 1 of `assertions` must be a regular expression, not `"("`'],
+    ['[protect]\nassertions = ["a*"]', 'that does not match nothing at all'],
+    ['[protect]\nguards = false', 'unknown key `guards` in [protect]'],
+  ])('%j would loosen what guards hold, and is refused', (table, message) => {
+    expect(one(`${minimal}\n${table}\n`).message).toContain(message);
+  });
+
   test('all mistakes of all tables come at once, in the order of the file', () => {
     const found = mistakes(`
 [verify]
@@ -533,7 +570,7 @@ agents\t=\t0 # too few
       giro.toml:13:2: unknown key \`budgets\`
         13 | [budgets]
            |  ^^^^^^^
-        fix: did you mean \`budget\`? allowed: driver, roles, budget, limits, verify, worktree
+        fix: did you mean \`budget\`? allowed: driver, roles, budget, limits, verify, worktree, protect
 
       giro.toml:17:10: \`agents\` must be a whole number between 1 and 256, not \`0\`
         17 | agents  =   0 # too few

@@ -253,6 +253,8 @@ export class LoopRig {
   readonly plays: Play[] = [];
   readonly landings: LaneAnswer[] = [];
   /** Code that an earlier run's folder holds now. */
+  /** What the engine finds on commits of a person. */
+  onBranch: readonly Finding[] = [];
   folder: Taken | null = null;
   budget: Partial<Policy['budget']> = {};
   gates: readonly GateDefinition[] = [gate('test')];
@@ -356,6 +358,7 @@ export class LoopRig {
         return Promise.resolve(takeBack());
       },
       found: () => Promise.resolve(this.folder),
+      inspect: () => Promise.resolve(this.onBranch),
       release: () => {
         this.log.push('release');
       },
@@ -437,9 +440,10 @@ export function policyOf(
     drivers: { default: 'claude', byName: new Map() },
     roles: { worker: 'claude', judge: 'claude', planner: 'claude' },
     budget: { attempts: 3, attemptTimeoutMs: 1000, rounds: 1, failures: 3, noProgress: 3, blocked: 1, ...budget },
-    limits: { agents: 2, gates: 2, graceMs: 10 },
+    limits: { agents: 2, gates: 2, graceMs: 10, files: 200, lines: 10_000, fileBytes: 5 * 1024 * 1024 },
     gates,
     worktree: { git: 'linked', setupTimeoutMs: 1, inputs: [], keep: [], copy: [], link: [] },
+    protect: { paths: [], tests: [], assertions: [], scope: 'open' },
     digest: 'digest',
   };
 }

@@ -29,12 +29,16 @@ export function nameObject(hash: HashName, framed: Uint8Array): Oid {
   return parseOid(hashOf(hash, framed, 'hex'));
 }
 
+/** The most that one stored block of zlib's format can hold. */
+const largestStored = 65_535;
+
 /**
  * Makes the bytes of a loose file. Small objects, which are the rule, go into zlib's format as they are: compressing one
- * costs more than all else that is done with it, and mostly saves not one block of the disk.
+ * costs more than all else that is done with it, and mostly saves not one block of the disk. Of a large folder half is
+ * names of objects, which nothing makes shorter.
  */
 export async function deflateObject(framed: Uint8Array): Promise<Buffer> {
-  return framed.length < 32_768 ? stored(framed) : deflateLater(framed, { level: 1 });
+  return framed.length <= largestStored ? stored(framed) : deflateLater(framed, { level: 1 });
 }
 
 /** One stored block: a header, the length twice, the bytes, their checksum. */

@@ -113,6 +113,17 @@ describe('reading', () => {
     }
   });
 
+  test('gives files around the size from which they are compressed whole', async () => {
+    const repository = await makeRepository();
+    const [git, reader] = [await openRepository(repository), await openRepository(repository)];
+    // With `blob 65524` and a NUL before it, the first is all that one stored block can hold.
+    for (const size of [65_524, 65_525]) {
+      const data = randomBytes(size);
+      expect((await reader.readBlob(await git.writeBlob(data))).equals(data)).toBe(true);
+    }
+    await repository.git('fsck', '--full', '--no-dangling');
+  });
+
   test('of something that is not there or of another kind fails with its name', async () => {
     const git = await openRepository(await makeRepository());
     const absent = parseOid('2'.repeat(40));

@@ -9,13 +9,13 @@ import { checkGates, parseSpecFolder, type ParsedSpec } from '../config/issue-fi
 import { loadPolicy } from '../config/load.js';
 import { nearest } from '../config/nearest.js';
 import { failed, ok, unreachable, type Diagnostic, type Failure, type Result } from '../failure.js';
-import type { Issue, IssueId, Oid, SpecSlug } from '../issue.js';
+import type { IssueId, Oid, SpecSlug } from '../issue.js';
 import { issueNumber } from '../issue.js';
 import { childEnvironment } from '../platform/environment.js';
 import { kindOf, listFolder, readIfExists } from '../platform/files.js';
 import type { DriverDefinition, Policy } from '../policy.js';
 import { checkGraph, type GraphProblem } from '../scheduler/graph.js';
-import { specsFolder } from '../spec.js';
+import { specsFolder, type Spec } from '../spec.js';
 import { readCheckout } from './checkout-files.js';
 import { findIssue, someOf } from './target.js';
 import { firstIntake, laterIntake, type Intake } from '../store/intake.js';
@@ -127,17 +127,20 @@ async function takeIn(request: {
     branches: request.branches,
     folder: `${specsFolder}/${spec}`,
     checkout: read,
-    answers: present.ok && before === 'needs-human' ? answeredBy(request.issue, present.value.spec.issues) : [],
+    answers: present.ok && before === 'needs-human' ? answeredBy(request.issue, present.value.spec) : [],
     at: request.at,
   });
   return ok({ intake, before });
 }
 
 /** After a run that ended asking, naming the Spec answers everything; naming an Issue answers that one. */
-function answeredBy(typed: string | null, issues: readonly Issue[]): readonly string[] {
-  const ids = issues.map((issue) => issue.id);
-  const only = typed === null ? null : findIssue(ids, typed);
-  return issues.filter((issue) => only === null || issue.id === only).map((issue) => issue.path);
+function answeredBy(typed: string | null, { issues, folder }: Spec): readonly string[] {
+  if (typed === null) return [`${folder}/SPEC.md`, ...issues.map((issue) => issue.path)];
+  const only = findIssue(
+    issues.map((issue) => issue.id),
+    typed,
+  );
+  return issues.filter((issue) => issue.id === only).map((issue) => issue.path);
 }
 
 function check(parsed: ParsedSpec, policy: Policy): readonly Diagnostic[] {

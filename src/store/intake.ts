@@ -53,7 +53,7 @@ export interface LaterRequest {
   readonly folder: string;
   /** `null`: the checkout has no such folder. */
   readonly checkout: readonly SpecFile[] | null;
-  /** Paths of the Issues that are answered by being named again, themselves or with their Spec, if they ask. */
+  /** Paths of what is answered by being named again, if it asks: Issues, and SPEC.md when the whole Spec is named. */
   readonly answers: readonly string[];
   readonly at: string;
 }
@@ -79,7 +79,10 @@ export async function laterIntake(git: Git, request: LaterRequest): Promise<Inta
   const specPath = `${request.folder}/SPEC.md`;
   const specText = editable(files.get(specPath));
   if (specText !== null && knownSpecState(specText)) {
-    files.set(specPath, setState(request.answers ? answeredSpec(specText, request.at) : specText, 'active'));
+    files.set(
+      specPath,
+      setState(request.answers.includes(specPath) ? answeredSpec(specText, request.at) : specText, 'active'),
+    );
   }
   return { files, edited: [...edits.changed.keys(), ...removed], removed, editedAfterwards, answered };
 }

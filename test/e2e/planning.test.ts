@@ -132,6 +132,20 @@ describe('a Spec with only a SPEC.md', () => {
     expect([again.code, await own.calls()]).toEqual([0, 2]);
   });
 
+  test('is planned in a copy of the result that holds nothing but files, and cannot be written', async () => {
+    const look =
+      'ls -A > "$CALLS.files"; cat docs/specs/s1/SPEC.md docs/specs/s1/issues/*.md > "$CALLS.specs"; touch new 2> "$CALLS.touch" || true';
+    const own = await project([plan('a'), plan('b')], { verify: wants('02-b.txt'), before: { 2: look } });
+    const run = await own.implement();
+    expect(run.code, run.stderr).toBe(0);
+    const seen = (name: string) => readFile(join(own.folder, 'plans', `calls.${name}`), 'utf8');
+    expect((await seen('files')).split('\n')).toContain('01-a.txt');
+    expect(await seen('files')).not.toMatch(/^\.git$/m);
+    expect(await seen('specs')).toContain('Do a.');
+    expect(await seen('specs')).not.toMatch(/## History|### |phase:|attempt:/);
+    if (process.getuid?.() !== 0) expect(await seen('touch')).toContain('denied');
+  });
+
   test('says in a dry run that it would be planned, and by whom', async () => {
     const own = await project([]);
     const { code, stdout } = await own.giro(['implement', 's1', '--dry-run']);

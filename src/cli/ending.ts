@@ -6,6 +6,7 @@ import { printable } from '../platform/text.js';
 import { specsFolder } from '../spec.js';
 import type { IssueView } from '../state.js';
 import { rootCause } from '../state.js';
+import { notesRef } from '../store/notes.js';
 import { branchName } from '../store/refs.js';
 import type { OpenedGit } from '../worktree/git-types.js';
 import { exitCodes, type ExitCode } from './exit.js';
@@ -83,6 +84,14 @@ export function endingOf(parts: EndingParts): Ending {
       };
     }
   }
+}
+
+/** Says how a proof gets into the person's branch, and how it is checked again and shared. */
+export async function howToTake(git: OpenedGit, spec: string, tip: Oid): Promise<readonly string[]> {
+  return [
+    ...(await bringIn(git, spec, tip)),
+    `check it: giro proof ${spec}   (share it: git push <remote> giro/${spec} ${notesRef})`,
+  ];
 }
 
 /** Gives the exact commands that bring `giro/<spec>` into the person's branch, tried before they are shown. */

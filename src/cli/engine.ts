@@ -93,7 +93,11 @@ export async function runEngine(request: EngineRequest): Promise<Result<EngineEn
   const { git, prepared, clock, emit } = request;
   const before = new Set(await git.user.uncommitted());
   const base = prepared.tip === null ? git.user.head : ((await findBase(git, prepared.tip)) ?? git.user.head);
-  const facts: BranchFacts = { git, spec: prepared.spec, base, now: () => clock.now(), iso: () => clock.iso() };
+  const facts: BranchFacts = {
+    ...{ git, base, spec: prepared.spec, giro: request.giro },
+    now: () => clock.now(),
+    iso: () => clock.iso(),
+  };
   const opening = { git, prepared, facts, clock, emit };
   sayStarted(request, base);
   sayNotices({ prepared, emit }, [...before]);
@@ -102,7 +106,7 @@ export async function runEngine(request: EngineRequest): Promise<Result<EngineEn
   const opened = await openSpec(opening);
   if (!opened.ok) return opened;
   const baseSpecs = await specsTree(git, (await git.readCommit(base)).tree);
-  const workshop = await openWorkshop({ ...request, baseSpecs });
+  const workshop = await openWorkshop({ ...request, baseSpecs, remember: true });
   if (!workshop.ok) return workshop;
   try {
     const stray = async (): Promise<readonly string[]> =>

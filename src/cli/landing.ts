@@ -1,12 +1,12 @@
 /** What moves `giro/<spec>`: landings, packets, and the Spec's own end. Each is one commit, made in the lane. */
 import { createHash } from 'node:crypto';
 import type { Emit } from '../event.js';
-import { definitionHash } from '../gates/definition.js';
+import { definitionHash, describeGate } from '../gates/definition.js';
 import type { Verdict, Verifier } from '../gates/gate.js';
 import { dueGates } from '../gates/gate.js';
 import type { Oid } from '../issue.js';
 import { onlyBroken } from '../loop/decide.js';
-import { gateNotes } from '../loop/notes.js';
+import { gateNotes, shortHash } from '../loop/notes.js';
 import type { LaneAnswer } from '../loop/ports.js';
 import { specGates, type SpecFinish, type SpecWritten } from '../loop/spec-loop.js';
 import { printable } from '../platform/text.js';
@@ -109,7 +109,12 @@ export function finishSpec(
   const passed = validated === 'pass';
   const tell = (history: string, tip: Oid): string => {
     const told =
-      validated === null ? history : appendValidation(history, { at, tip, code, verdict: validated, gates: end.gates });
+      validated === null
+        ? history
+        : appendValidation(history, {
+            ...{ at, tip, code, verdict: validated, gates: end.gates },
+            definitions: definitionsOf(policy),
+          });
     return escalation === null ? told : appendEscalation(told, { at, ...escalation });
   };
   return lane.record(async (tip) => {
@@ -134,6 +139,15 @@ async function codeOf(git: Git, commit: Oid): Promise<Oid> {
 export async function proofHolds(git: Git, policy: Policy, tip: Oid): Promise<boolean> {
   const commit = await git.readCommit(tip);
   return trailer(commit.message, 'Giro-Validated') === `${await codeTree(git, commit.tree)} ${gatesDigest(policy)}`;
+}
+
+/** Every gate of giro.toml with what it demands. */
+function definitionsOf(policy: Policy): NonNullable<Parameters<typeof appendValidation>[1]['definitions']> {
+  return policy.gates.map((gate) => ({
+    gate: gate.name,
+    hash: shortHash(definitionHash(gate)),
+    demand: describeGate(gate),
+  }));
 }
 
 /** What a proof is bound to beside the tree: the definitions of the gates. */

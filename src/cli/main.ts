@@ -29,11 +29,13 @@ Examples:
   giro implement auth --dry-run      show the plan, spend nothing
   giro implement auth -c 8 --json    eight agents at once, events as NDJSON
   giro status auth                   where everything stands, and why
+  giro proof auth                    check the proof again, offline
 
 ${exitHelp}`,
     );
   addImplement(program, end);
   addStatus(program, end);
+  addProof(program, end);
   addInit(program, end);
   addDemo(program, end);
   return program;
@@ -105,6 +107,30 @@ function addStatus(program: Command, end: End): void {
         ),
       });
     });
+}
+
+function addProof(program: Command, end: End): void {
+  program
+    .command('proof')
+    .description('check a proof again, offline; exit 0 only if it holds for the current tip of giro/<spec>')
+    .argument('<target>', 'a Spec or an Issue')
+    .option('--rerun', 'run the command gates again on a clean checkout of the tip')
+    .option('--json', 'print checks and proof as JSON')
+    .addOption(folder())
+    .addHelpText(
+      'after',
+      '\nExamples:\n  giro proof auth\n  giro proof auth --rerun\n  giro proof auth/03\n  giro proof auth --json',
+    )
+    .action(
+      async (
+        target: string,
+        options: { readonly rerun?: boolean; readonly json?: boolean; readonly directory: string },
+      ) => {
+        const { proof } = await import('./proof.js');
+        const { rerun = false, json = false } = options;
+        end({ exit: await proof({ target, rerun, json, folder: options.directory }, terminal) });
+      },
+    );
 }
 
 function addInit(program: Command, end: End): void {

@@ -1,12 +1,11 @@
 /** Opens the repository that a run works on, and reads its target. */
-import { randomBytes } from 'node:crypto';
 import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { failed, ok, type Failure, type Result } from '../failure.js';
-import { systemClock } from '../platform/clock.js';
 import { openGit } from '../worktree/git.js';
 import type { OpenedGit } from '../worktree/git-types.js';
 import type { ImplementOptions } from './options.js';
+import { newRunId } from './run-id.js';
 import type { Terminal } from './show.js';
 import { parseTarget, type Target } from './target.js';
 
@@ -32,7 +31,7 @@ export async function openRepository(options: ImplementOptions, terminal: Termin
   if (topLevel === null) return failed(bareFailure);
   const target = parseTarget(options.target, { cwd: await realpath(options.folder), top: topLevel });
   if (!target.ok) return target;
-  const run = runId();
+  const run = newRunId();
   const runFolder = join(commonDir, 'giro', 'runs', run);
   const git = await openGit({
     folder: options.folder,
@@ -47,10 +46,3 @@ const bareFailure: Failure = {
   message: 'this is a bare repository: giro reads giro.toml and the Specs from a checkout',
   hint: 'run it in a clone or a worktree',
 };
-
-function runId(): string {
-  return `${systemClock
-    .iso()
-    .replace(/[-:]|\.\d+/g, '')
-    .toLowerCase()}-${randomBytes(3).toString('hex')}`;
-}

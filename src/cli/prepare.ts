@@ -4,20 +4,19 @@
  */
 import { isAbsolute, join } from 'node:path';
 import { access, constants } from 'node:fs/promises';
-import { decode } from '../config/frontmatter.js';
 import { checkGates, parseSpecFolder, type ParsedSpec } from '../config/issue-file.js';
-import { loadPolicy } from '../config/load.js';
 import { nearest } from '../config/nearest.js';
 import { failed, ok, unreachable, type Diagnostic, type Failure, type Result } from '../failure.js';
 import type { IssueId, Oid, SpecSlug } from '../issue.js';
 import { issueNumber } from '../issue.js';
 import { childEnvironment } from '../platform/environment.js';
-import { kindOf, listFolder, readIfExists } from '../platform/files.js';
+import { kindOf, listFolder } from '../platform/files.js';
 import type { DriverDefinition, Policy } from '../policy.js';
 import { checkGraph, type GraphProblem } from '../scheduler/graph.js';
 import { specsFolder, type Spec } from '../spec.js';
 import { readCheckout } from './checkout-files.js';
 import { findIssue, someOf } from './target.js';
+import { readUserPolicy, type PolicyPlace } from './user-policy.js';
 import { firstIntake, laterIntake, type Intake } from '../store/intake.js';
 import type { IssueBranches } from '../store/facts.js';
 import { readBranches } from '../store/facts.js';
@@ -70,31 +69,9 @@ export async function prepare(request: {
   return ok({ policy: policy.value, spec, parsed: parsed.value, read, tip, branches, ...taken.value });
 }
 
-/** Reads giro.toml from the person's checkout (L9). */
-async function readPolicy(request: {
-  readonly top: string;
-  readonly own: Readonly<Record<string, string | undefined>>;
-  readonly processors: number;
-}): Promise<Result<Policy, Failure>> {
-  const bytes = await readIfExists(join(request.top, 'giro.toml'));
-  if (bytes === null) {
-    return failed({
-      kind: 'environment',
-      message: `there is no giro.toml in ${request.top}`,
-      hint: 'write one with: giro init',
-    });
-  }
-  const include = await readIfExists(join(request.top, '.worktreeinclude'));
-  const source = decode('giro.toml', bytes);
-  if (!source.ok) return failed({ kind: 'diagnostics', diagnostics: source.failure });
-  const policy = loadPolicy({
-    text: source.value.text,
-    file: 'giro.toml',
-    repository: request.top,
-    processors: request.processors,
-    own: request.own,
-    ...(include === null ? {} : { worktreeInclude: include.toString('utf8') }),
-  });
+/** Reads giro.toml, and looks for the program that is to do the work. */
+async function readPolicy(request: PolicyPlace): Promise<Result<Policy, Failure>> {
+  const policy = await readUserPolicy(request);
   if (!policy.ok) return policy;
   const missing = await missingProgram(policy.value, request);
   return missing === null ? policy : failed(missing);

@@ -14,7 +14,7 @@ import { readBranches } from '../store/facts.js';
 import { takeLock, type RunLock } from '../store/lock.js';
 import { integrationRef } from '../store/refs.js';
 import type { OpenedGit } from '../worktree/git-types.js';
-import { bringIn, endingOf, type Ending } from './ending.js';
+import { endingOf, howToTake, type Ending } from './ending.js';
 import { runEngine, type EngineEnd } from './engine.js';
 import { exitCodes } from './exit.js';
 import { renderFailure } from './failure-text.js';
@@ -22,6 +22,7 @@ import { proofHolds } from './landing.js';
 import type { Opened } from './opened.js';
 import { checkedOutFailure, checkedOutIn } from './opening.js';
 import type { Prepared } from './prepare.js';
+import { noteProofs } from './proof-notes.js';
 import type { Shared } from './shared.js';
 import type { Terminal } from './show.js';
 import type { Stopping } from './stopping.js';
@@ -52,7 +53,8 @@ export async function provedAlready(git: OpenedGit, prepared: Prepared): Promise
   if (before !== 'done' || tip === null) return null;
   if (intake.edited.length > 0 || intake.answered.length > 0) return null;
   if (!(await proofHolds(git, policy, tip))) return null;
-  return [...(await bringIn(git, spec, tip)), `proof: giro/${spec} is at ${shortOid(tip)}, verified; nothing to do`];
+  await noteProofs(git, spec, tip);
+  return [...(await howToTake(git, spec, tip)), `proof: giro/${spec} is at ${shortOid(tip)}, verified; nothing to do`];
 }
 
 /** The event that ends a run of a Spec with nothing to do. */
@@ -149,8 +151,9 @@ async function finish(run: SpecRun, ended: EngineEnd): Promise<Ending> {
     views: run.state().issues,
     stray: ended.stray,
     stopped: stopping.by(),
-    bringIn: ended.end.kind === 'proof' ? await bringIn(git, prepared.spec, ended.tip) : [],
+    bringIn: ended.end.kind === 'proof' ? await howToTake(git, prepared.spec, ended.tip) : [],
   });
+  await noteProofs(git, prepared.spec, ended.tip);
   run.emit(finishedEvent(git, prepared.spec, { ended, ending }));
   return ending;
 }

@@ -36,7 +36,7 @@ import type { Shared } from './shared.js';
 /** What the workshop is made with. */
 export interface WorkshopPorts {
   readonly git: OpenedGit;
-  readonly prepared: Prepared;
+  readonly prepared: Pick<Prepared, 'policy' | 'spec'>;
   readonly top: string;
   readonly own: Readonly<Record<string, string | undefined>>;
   readonly cacheFolder: string;
@@ -49,6 +49,8 @@ export interface WorkshopPorts {
   readonly signal: AbortSignal;
   readonly noMore: AbortSignal;
   readonly emit: Emit;
+  /** Whether passes of earlier runs count, and those of this one are kept for later. */
+  readonly remember: boolean;
 }
 
 /** The workshop of a run. */
@@ -164,7 +166,7 @@ function verifierOf(
   const judges = judgePorts({ git, spec, policy, top, own, clock, readings });
   const verifierPorts: VerifierPorts = {
     withCheckout,
-    cache: createVerdictCache(join(git.commonDir, 'giro', 'verdicts')),
+    cache: createVerdictCache(ports.remember ? join(git.commonDir, 'giro', 'verdicts') : null),
     slots: (run, urgent) => ports.shared.gates.add(run, { priority: urgent ? 1 : 0 }),
     emit,
     clock,

@@ -3,6 +3,7 @@ import type { Ended } from '../event.js';
 import { failed } from '../failure.js';
 import type { Evidence } from '../issue.js';
 import { readTail, sizeOf } from '../platform/files.js';
+import { hashFile } from '../platform/hash.js';
 import { printable } from '../platform/text.js';
 import type { CommandGate } from '../policy.js';
 import { runCommandGate } from './command.js';
@@ -31,6 +32,8 @@ export interface OneRun {
   readonly ended: Ended;
   readonly durationMs: number;
   readonly evidence: Evidence | null;
+  /** SHA-256 of the whole output. */
+  readonly logHash: string | null;
   /** Why the checkout is of no use any more. */
   readonly lost: string | null;
 }
@@ -64,7 +67,7 @@ export async function runOnce({ ports, request, gate, checkout, shell }: Runner,
   const red =
     judgeGate({ gate: gate.name, ended, changed, output, lacks, evidence, left, rules: gate.rules, noReport }) ??
     unreadable(gate.name, back.lost);
-  return { red, ended, durationMs, evidence, lost: back.lost };
+  return { red, ended, durationMs, evidence, logHash: await hashFile(log), lost: back.lost };
 }
 
 /** A gate runs foreign code, which may do anything to the folder: also make it unreadable. Then nothing more is proved in it. */

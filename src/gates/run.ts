@@ -119,8 +119,8 @@ async function runGate(bench: Bench, place: GatePlace): Promise<GateRunEnd> {
   ports.emit({ type: 'gate.started', scope, gate: gate.name, issue, tree, log });
   checkout.enter();
   const runner = { ports, request, gate, checkout, shell: shell.value };
-  const { red, ended, durationMs, evidence, lost } = await runOnce(runner, log);
-  const verdict = { ...blankVerdict(gate), ended, durationMs, log, evidence };
+  const { red, ended, durationMs, evidence, logHash, lost } = await runOnce(runner, log);
+  const verdict = { ...blankVerdict(gate), ended, durationMs, log, logHash, evidence };
   return {
     verdict: red === null ? { ...verdict, verdict: 'pass' } : { ...verdict, cause: red.cause, findings: [red.finding] },
     lost: lost === null ? null : `the checkout is of no use after gate ${gate.name}`,

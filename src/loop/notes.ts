@@ -37,6 +37,7 @@ function noteOf(gate: GateVerdict): string {
     ...(gate.cached || gate.cause === 'not-run' ? [] : [formatDuration(gate.durationMs)]),
     ...(gate.evidence === null ? [] : [formatEvidence(gate.evidence)]),
     ...spent(gate),
+    ...bindings(gate),
   ];
   return (gate.cached ? ['same code tree, verified before', ...parts.slice(gate.judge === null ? 1 : 0)] : parts).join(
     ' · ',
@@ -50,6 +51,20 @@ function judgedBy({ driver, model }: JudgedBy): string {
 function spent({ usage }: GateVerdict): readonly string[] {
   if (usage === null || usage.costUsd === null) return [];
   return [`$${usage.costUsd.toFixed(2)}`];
+}
+
+/** Enough of a hash to tell things apart, and short enough to be read. */
+export function shortHash(hash: string): string {
+  return hash.slice(0, 16);
+}
+
+/** What a verdict is bound to, as `store/proof-lines.ts` reads it back. */
+function bindings({ definition, logHash, judge }: GateVerdict): readonly string[] {
+  return [
+    `definition ${shortHash(definition)}`,
+    ...(logHash === null ? [] : [`log ${shortHash(logHash)}`]),
+    ...(judge === null ? [] : [`prompt ${shortHash(judge.promptHash)}`]),
+  ];
 }
 
 function ended(gate: GateVerdict): string {

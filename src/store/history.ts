@@ -232,12 +232,17 @@ export function appendValidation(
     readonly code: Oid;
     readonly verdict: 'pass' | 'fail';
     readonly gates: readonly GateNote[];
+    /** What the gates demand, so that the entry can be read without any giro.toml. */
+    readonly definitions?: readonly { readonly gate: string; readonly hash: string; readonly demand: string }[];
   },
 ): string {
   return append(history, [
     `### Validated · ${seconds(entry.at)}`,
     `tip ${shortOid(entry.tip)} · tree ${shortOid(entry.code)}`,
     ...entry.gates.flatMap(gateLines),
+    ...(entry.definitions ?? []).map(
+      ({ gate, hash, demand }) => `definition ${hash} ${oneLine(gate)}: ${oneLine(demand)}`,
+    ),
     `verdict: ${entry.verdict}`,
   ]);
 }

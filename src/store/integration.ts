@@ -20,6 +20,8 @@ export interface BranchFacts {
   readonly base: Oid;
   readonly now: () => number;
   readonly iso: () => string;
+  /** Version of giro, for the record. */
+  readonly giro: string;
 }
 
 /** Takes the Spec's folder in: what was read, exactly, and then the branch's own version of it. */
@@ -176,7 +178,9 @@ function message(
     readonly trailers?: Readonly<Record<string, string>>;
   },
 ): string {
-  return commitMessage({ ...parts, trailers: { ...parts.trailers, 'Giro-Base': facts.base } });
+  const { checkpoint } = parts;
+  const version = checkpoint === 'integrated' || checkpoint === 'validated' ? { 'Giro-Version': facts.giro } : {};
+  return commitMessage({ ...parts, trailers: { ...parts.trailers, ...version, 'Giro-Base': facts.base } });
 }
 
 function importSubject(intake: Intake): string {

@@ -7,7 +7,11 @@ import { blocked, done, takenOf, verdictOf } from './rig.js';
 function noteOf(change: Partial<GateVerdict>): string | undefined {
   const [gate] = verdictOf('fail').gates;
   if (gate === undefined) throw new Error('no gate');
-  return gateNotes({ passed: false, findings: [], gates: [{ ...gate, durationMs: 12_400, ...change }] })[0]?.note;
+  return gateNotes({
+    passed: false,
+    findings: [],
+    gates: [{ ...gate, durationMs: 12_400, definition: '0123456789abcdef0123', ...change }],
+  })[0]?.note;
 }
 
 test.each<[string, Partial<GateVerdict>, string]>([
@@ -22,7 +26,13 @@ test.each<[string, Partial<GateVerdict>, string]>([
   ['what did not run', { ended: null, cause: 'errored' }, 'not run · errored · 12.4 s'],
   ['a pass paid for before', { cached: true, ended: null, cause: null }, 'same code tree, verified before'],
 ])('a gate line tells %s', (_name, change, note) => {
-  expect(noteOf(change)).toBe(note);
+  expect(noteOf(change)).toBe(`${note} · definition 0123456789abcdef`);
+});
+
+test('a gate line binds its verdict to the whole output and to what a judge was told', () => {
+  const judge = { driver: 'claude', model: 'sonnet', promptHash: 'b'.repeat(64) };
+  const note = noteOf({ ended: { kind: 'exited', code: 0 }, logHash: 'a'.repeat(64), judge });
+  expect(note).toMatch(/ · log a{16} · prompt b{16}$/);
 });
 
 test('what a worker left and said', () => {

@@ -147,7 +147,7 @@ class Repository implements TestRepository {
   async fingerprint(): Promise<string> {
     const gitDir = await this.git('rev-parse', '--path-format=absolute', '--git-common-dir');
     const refs = (await this.git('for-each-ref', '--format=ref %(refname) %(objectname) %(symref)')).split('\n');
-    const theirs = refs.filter((line) => !/^ref refs\/(heads\/giro\/|heads\/giro-issue\/|giro\/)/.test(line));
+    const theirs = refs.filter((line) => !/^ref refs\/(heads\/giro\/|heads\/giro-issue\/|giro\/|notes\/giro )/.test(line));
     const inside = await describeFolder(gitDir, isOfGiro);
     const files = await describeFolder(this.path, (path) => path === '.git' || path.startsWith('.git/'));
     return [...theirs, ...inside.map((line) => `git ${line}`), ...files.map((line) => `file ${line}`)].join('\n');
@@ -157,7 +157,7 @@ class Repository implements TestRepository {
 /** What giro may change in the git dir; packed refs are compared ref by ref. */
 function isOfGiro(path: string): boolean {
   const folders = ['objects', 'worktrees', 'giro', 'refs', 'packed-refs'];
-  const logs = ['logs/refs/heads/giro', 'logs/refs/heads/giro-issue', 'logs/refs/giro'];
+  const logs = ['logs/refs/heads/giro', 'logs/refs/heads/giro-issue', 'logs/refs/giro', 'logs/refs/notes/giro'];
   return [...folders, ...logs].some((folder) => path === folder || path.startsWith(`${folder}/`));
 }
 

@@ -161,6 +161,7 @@ function play(history: string, next: Step): string {
         code: base,
         verdict: 'fail',
         gates: [{ gate: 'test', verdict: 'fail', note: 'exit 1', findings: [next.gate] }],
+        definitions: [{ gate: 'test', hash: '0123456789abcdef', demand: 'npm test' }],
       });
     case 'escalated':
       return appendEscalation(history, { at, cause: 'no-progress', packet: next.packet });

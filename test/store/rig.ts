@@ -74,7 +74,11 @@ export async function makeSpec(
   const repository = await makeRepository({ files: setup.code ?? { 'README.md': '# Test\n' } });
   const git = await openRepository(repository);
   const clock = new FakeClock();
-  const facts = { git, spec, base: await repository.head(), now: () => clock.now(), iso: () => clock.iso() };
+  const facts = {
+    ...{ git, spec, base: await repository.head(), giro: '0.0.0' },
+    now: () => clock.now(),
+    iso: () => clock.iso(),
+  };
   const rig = new Rig(repository, git, clock, facts);
   if (setup.files !== undefined) await rig.takeIn(setup.files);
   return rig;

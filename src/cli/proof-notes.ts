@@ -1,0 +1,22 @@
+/** Proofs as notes: written when a run ends, and made anew where they are missing. */
+import type { Oid, SpecSlug } from '../issue.js';
+import { systemClock } from '../platform/clock.js';
+import { renderStatement } from '../report/proof.js';
+import { writeNotes } from '../store/notes.js';
+import { findValidated, landedProofs, readSpecProof, type Proof } from '../store/proof.js';
+import type { Git } from '../worktree/git-types.js';
+
+/** Writes the notes of all that a tip proves and that have none. */
+export async function noteProofs(git: Git, spec: SpecSlug, tip: Oid): Promise<number> {
+  const { validated } = await findValidated(git, tip);
+  const whole = validated === null ? null : await readSpecProof(git, { spec, commit: validated });
+  const landed = await landedProofs(git, spec, await git.readCommit(tip));
+  return writeProofs(git, whole?.ok === true ? [whole.value, ...landed] : landed);
+}
+
+/** Writes the notes of the given proofs that have none. They can be made at any time: a refusal is no failure of a run. */
+export async function writeProofs(git: Git, proofs: readonly Proof[]): Promise<number> {
+  const texts = new Map(proofs.map((proof) => [proof.commit, renderStatement(proof)]));
+  const written = await writeNotes(git, texts, systemClock.now());
+  return written.ok ? written.value : 0;
+}

@@ -1,0 +1,322 @@
+/** `giro proof <target>`: checks a proof again, offline; exit 0 only if it holds for the current tip. */
+import { realpath } from 'node:fs/promises';
+import { availableParallelism, homedir } from 'node:os';
+import { join } from 'node:path';
+import { failed, ok, type Failure, type Result } from '../failure.js';
+import { dueGates } from '../gates/gate.js';
+import type { IssueId, Oid, SpecSlug } from '../issue.js';
+import { shortOid } from '../issue.js';
+import { specGates } from '../loop/spec-loop.js';
+import { systemClock } from '../platform/clock.js';
+import type { Policy } from '../policy.js';
+import { statementOf } from '../report/proof.js';
+import type { IssueState } from '../issue.js';
+import { findBase } from '../store/intake.js';
+import { notesRef } from '../store/notes.js';
+import { findValidated, landedProofs, readSpecProof, type IssueProof, type Proof } from '../store/proof.js';
+import { readSpecAt } from '../store/read.js';
+import { integrationRef } from '../store/refs.js';
+import { codeTree, specsTree } from '../store/tree.js';
+import { openGit } from '../worktree/git.js';
+import type { OpenedGit } from '../worktree/git-types.js';
+import { exitCodes, type ExitCode } from './exit.js';
+import { renderFailure } from './failure-text.js';
+import { readUserPolicy } from './user-policy.js';
+import {
+  checkDefinitions,
+  checkIssueDefinitions,
+  checkNotes,
+  checkTip,
+  checkTree,
+  checkVerdicts,
+  type ProofCheck,
+} from './proof-check.js';
+import { writeProofs } from './proof-notes.js';
+import { newRunId } from './run-id.js';
+import { openShared } from './shared.js';
+import { write, type Terminal } from './show.js';
+import { findIssue, parseTarget, someOf, type Target } from './target.js';
+import { openWorkshop } from './workshop.js';
+
+/** What was typed. */
+export interface ProofOptions {
+  readonly target: string;
+  /** Run the command gates again, on a clean checkout of the tip. */
+  readonly rerun: boolean;
+  readonly json: boolean;
+  readonly folder: string;
+}
+
+/** What is to be proved, and what there is. */
+interface Subject {
+  readonly git: OpenedGit;
+  readonly top: string;
+  readonly policy: Policy;
+  readonly spec: SpecSlug;
+  readonly tip: Oid;
+  readonly terminal: Terminal;
+}
+
+/** Everything that was found. */
+interface Checked {
+  readonly checks: readonly ProofCheck[];
+  /** The proof the target has; `null`: there is none. */
+  readonly proof: Proof | null;
+  /** Every proof whose note can be made anew. */
+  readonly all: readonly Proof[];
+}
+
+/** Runs the command. */
+export async function proof(options: ProofOptions, terminal: Terminal): Promise<ExitCode> {
+  const looked = await openGit({ folder: options.folder, own: terminal.env, runFolder: null });
+  if (!looked.ok) return refuse(looked.failure);
+  const { commonDir, user } = looked.value;
+  await looked.value.close();
+  const { topLevel } = user;
+  if (topLevel === null) return refuse(bareFailure);
+  const target = parseTarget(options.target, { cwd: await realpath(options.folder), top: topLevel });
+  if (!target.ok) return refuse(target.failure);
+  if (target.value.kind === 'backlog') return refuse(backlogFailure);
+  const runFolder = options.rerun ? join(commonDir, 'giro', 'runs', newRunId()) : null;
+  const git = await openGit({ folder: options.folder, own: terminal.env, runFolder });
+  if (!git.ok) return refuse(git.failure);
+  try {
+    const subject = await open(git.value, { spec: target.value.spec, top: topLevel, terminal });
+    if (!subject.ok) return refuse(subject.failure);
+    return await check(subject.value, target.value, { ...options, runFolder });
+  } finally {
+    await git.value.close();
+  }
+}
+
+const bareFailure: Failure = {
+  kind: 'environment',
+  message: 'this is a bare repository: the gates that were proved stand in the giro.toml of a checkout',
+  hint: 'run it in a clone or a worktree',
+};
+
+const backlogFailure: Failure = {
+  kind: 'usage',
+  message: 'a backlog has no proof of its own',
+  hint: 'name one Spec, such as: giro proof auth',
+};
+
+function refuse(failure: Failure): ExitCode {
+  process.stderr.write(`${renderFailure(failure)}\n`);
+  return exitCodes.error;
+}
+
+async function open(
+  git: OpenedGit,
+  request: { readonly spec: SpecSlug; readonly top: string; readonly terminal: Terminal },
+): Promise<Result<Subject, Failure>> {
+  const { spec, top, terminal } = request;
+  const policy = await readUserPolicy({ top, own: terminal.env, processors: availableParallelism() });
+  if (!policy.ok) return policy;
+  const tip = await git.readRef(integrationRef(spec));
+  if (tip !== null) return ok({ git, top, policy: policy.value, spec, tip, terminal });
+  const known = [...(await git.listRefs('refs/heads/giro/')).keys()].map((ref) => ref.slice('refs/heads/giro/'.length));
+  return failed({
+    kind: 'usage',
+    message: `there is no branch giro/${spec}, so nothing is proved`,
+    hint: known.length > 0 ? `there is: ${someOf(known)}` : `run it first: giro implement ${spec}`,
+  });
+}
+
+async function check(
+  subject: Subject,
+  target: Exclude<Target, { kind: 'backlog' }>,
+  options: ProofOptions & { readonly runFolder: string | null },
+): Promise<ExitCode> {
+  const found = target.kind === 'spec' ? await ofSpec(subject) : await ofIssue(subject, target.issue);
+  if (!found.ok) return refuse(found.failure);
+  const { proof, all } = found.value;
+  const rerun = options.runFolder === null || proof === null ? [] : await runAgain(subject, options.runFolder);
+  const checks = [...found.value.checks, ...rerun];
+  const holds = proof !== null && checks.every((one) => one.holds);
+  // What contradicts its commit is evidence, and stays as it is.
+  const made = holds ? await writeProofs(subject.git, all) : 0;
+  const name = target.kind === 'spec' ? `giro/${subject.spec}` : `${subject.spec}/${target.issue}`;
+  show(subject, { json: options.json, checks, proof, holds, made, name });
+  return holds ? exitCodes.proof : exitCodes.needsHuman;
+}
+
+async function ofSpec(subject: Subject): Promise<Result<Checked, Failure>> {
+  const { git, spec, tip, policy } = subject;
+  const { validated, above } = await findValidated(git, tip);
+  if (validated === null) {
+    const detail = `nothing on giro/${spec} was validated; run: giro implement ${spec}`;
+    return ok({ checks: [{ what: 'validation', holds: false, detail }], proof: null, all: [] });
+  }
+  const read = await readSpecProof(git, { spec, commit: validated });
+  if (!read.ok)
+    return ok({ checks: [{ what: 'validation', holds: false, detail: read.failure }], proof: null, all: [] });
+  const proof = read.value;
+  const states = await statesAt(git, tip, spec);
+  const all = [proof, ...proof.issues];
+  const checks = [
+    checkIssues(states, proof.issues),
+    await checkTip(git, tip, proof),
+    await checkTree(git, proof),
+    checkVerdicts('validate', proof.validated),
+    ...(await landings(git, proof.issues)),
+    checkDefinitions(policy, proof),
+    await checkNotes(git, all),
+  ];
+  const moved = above.length === 0 ? [] : [aboveCheck(above.length, validated.oid)];
+  return ok({ checks: [...checks, ...moved], proof, all });
+}
+
+/** Every landing with its tree and its verdicts; only what does not hold is told one by one. */
+async function landings(git: OpenedGit, issues: readonly IssueProof[]): Promise<readonly ProofCheck[]> {
+  const checks: ProofCheck[] = [];
+  for (const issue of issues) {
+    checks.push(await checkTree(git, issue), checkVerdicts(`the landing of ${issue.issue}`, issue.integrated));
+  }
+  const broken = checks.filter(({ holds }) => !holds);
+  if (broken.length > 0) return broken;
+  const detail = `${String(issues.length)}, each with the tree that passed and its green gates`;
+  return [{ what: 'the landings', holds: true, detail }];
+}
+
+/** Commits above change nothing of the proof as long as the tree is the proven one; they are told. */
+function aboveCheck(count: number, validated: Oid): ProofCheck {
+  const commits = `${String(count)} ${count === 1 ? 'commit' : 'commits'}`;
+  return { what: 'commits since', holds: true, detail: `${commits} above the validated ${shortOid(validated)}` };
+}
+
+async function statesAt(git: OpenedGit, tip: Oid, spec: SpecSlug): Promise<ReadonlyMap<IssueId, IssueState> | null> {
+  const read = await readSpecAt(git, tip, spec);
+  return read.ok ? new Map(read.value.spec.issues.map(({ id, state }) => [id, state])) : null;
+}
+
+function checkIssues(states: ReadonlyMap<IssueId, IssueState> | null, landed: readonly IssueProof[]): ProofCheck {
+  const what = 'the Issues';
+  if (states === null) return { what, holds: false, detail: 'the files of the Spec cannot be read at the tip' };
+  const open = [...states].filter(([, state]) => state !== 'done' && state !== 'wontfix');
+  if (open.length > 0) return { what, holds: false, detail: open.map(([id, state]) => `${id} is ${state}`).join(', ') };
+  const integrated = landed.filter(({ issue }) => states.get(issue) === 'done').length;
+  return { what, holds: true, detail: `${String(states.size)}, of which ${String(integrated)} landed here` };
+}
+
+async function ofIssue(subject: Subject, typed: string): Promise<Result<Checked, Failure>> {
+  const { git, spec, tip, policy } = subject;
+  const states = await statesAt(git, tip, spec);
+  const id = findIssue([...(states?.keys() ?? [])], typed);
+  if (id === undefined) {
+    const known = someOf([...(states?.keys() ?? [])]);
+    const message = `the Spec ${spec} has no Issue ${JSON.stringify(typed)}`;
+    return failed({ kind: 'usage', message, hint: `known: ${known}` });
+  }
+  const landed = await landedProofs(git, spec, await git.readCommit(tip));
+  const proof = landed.find(({ issue }) => issue === id);
+  if (proof === undefined || states?.get(id) !== 'done') {
+    const detail = `${id} is ${states?.get(id) ?? 'unknown'}; run: giro implement ${spec}/${id}`;
+    return ok({ checks: [{ what: 'integration', holds: false, detail }], proof: null, all: [] });
+  }
+  const newest = await newestProof(subject, landed);
+  const checks = [
+    await checkTree(git, proof),
+    checkVerdicts(`the landing of ${id}`, proof.integrated),
+    await checkTip(git, tip, newest ?? proof),
+    checkIssueDefinitions(policy, newest?.kind === 'issue' ? newest : proof),
+    await checkNotes(git, [proof]),
+  ];
+  return ok({ checks, proof, all: [proof] });
+}
+
+/** What was verified last on the branch: for a tip above an Issue's landing, a later one says whether it is proven. */
+async function newestProof({ git, tip }: Subject, landed: readonly IssueProof[]): Promise<IssueProof | null> {
+  const byCommit = new Map(landed.map((proof) => [proof.commit, proof]));
+  for (let next: Oid | undefined = tip; next !== undefined;) {
+    const found = byCommit.get(next);
+    if (found !== undefined) return found;
+    next = (await git.readCommit(next)).parents[0];
+  }
+  return null;
+}
+
+/** Runs the command gates on a clean checkout of the tip; no pass of the past counts. */
+async function runAgain(subject: Subject, runFolder: string): Promise<readonly ProofCheck[]> {
+  const { git, policy, spec, tip, top, terminal } = subject;
+  const base = (await findBase(git, tip)) ?? tip;
+  const stop = new AbortController();
+  const shared = await openShared({
+    ...{ commonDir: git.commonDir, name: spec, clock: systemClock },
+    ...{ concurrency: 1, gates: policy.limits.gates },
+  });
+  const workshop = await openWorkshop({
+    ...{ git, top, runFolder, shared, agents: shared.agents.share(0) },
+    prepared: { policy, spec },
+    own: terminal.env,
+    cacheFolder: terminal.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'),
+    baseSpecs: await specsTree(git, (await git.readCommit(base)).tree),
+    clock: systemClock,
+    signal: stop.signal,
+    noMore: stop.signal,
+    emit: () => undefined,
+    remember: false,
+  });
+  if (!workshop.ok) return [{ what: 'the gates again', holds: false, detail: failureText(workshop.failure) }];
+  const gates = [...new Set([...specGates(policy), ...dueGates(policy.gates, 'integration', [])])].filter(
+    ({ kind }) => kind === 'command',
+  );
+  const onSignal = (): void => {
+    stop.abort('stopped');
+  };
+  process.once('SIGINT', onSignal).once('SIGTERM', onSignal);
+  try {
+    const { gates: verdicts } = await workshop.value.verifier.verify({
+      scope: 'spec',
+      issue: null,
+      gates,
+      codeTree: await codeTree(git, (await git.readCommit(tip)).tree),
+      attempt: null,
+      subject: null,
+      signal: stop.signal,
+    });
+    return verdicts.map((verdict) => ({
+      what: `gate ${verdict.gate} again`,
+      holds: verdict.verdict === 'pass',
+      detail: verdict.findings[0]?.message ?? `passed in ${String(Math.round(verdict.durationMs))} ms`,
+    }));
+  } finally {
+    process.removeListener('SIGINT', onSignal).removeListener('SIGTERM', onSignal);
+    await workshop.value.close();
+    await shared.close();
+  }
+}
+
+function failureText(failure: Failure): string {
+  return 'message' in failure ? failure.message : failure.kind;
+}
+
+function show(
+  { terminal, spec, tip }: Subject,
+  result: {
+    readonly json: boolean;
+    readonly checks: readonly ProofCheck[];
+    readonly proof: Proof | null;
+    readonly holds: boolean;
+    readonly made: number;
+    readonly name: string;
+  },
+): void {
+  const { checks, proof, holds, made, name } = result;
+  if (result.json) {
+    const statement = proof === null ? null : statementOf(proof);
+    write(terminal, `${JSON.stringify({ spec, tip, holds, checks, statement })}\n`);
+    return;
+  }
+  const waivers = proof?.waivers ?? [];
+  const lines = [
+    ...checks.map(({ what, holds: good, detail }) => `${good ? 'holds ' : 'BROKEN'}  ${what}: ${detail}`),
+    ...waivers.map((waiver) => `waiver  ${waiver}`),
+    ...(made === 0 ? [] : [`made    ${String(made)} missing ${made === 1 ? 'note' : 'notes'} in ${notesRef}`]),
+    ...(holds ? [`share it: git push <remote> giro/${spec} ${notesRef}`] : []),
+    holds
+      ? `proof: ${name} holds at ${shortOid(tip)}${waivers.length === 0 ? '' : `, ${String(waivers.length)} waiver${waivers.length === 1 ? '' : 's'}`}`
+      : `no proof: ${checks.find((one) => !one.holds)?.what ?? 'nothing is proved'} of ${name}; go on with: giro implement ${spec}`,
+  ];
+  write(terminal, `${lines.join('\n')}\n`);
+}

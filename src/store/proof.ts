@@ -1,0 +1,180 @@
+/**
+ * What `giro/<spec>` proves, read back from its commits alone: their trailers, and the History in their files. There is no other
+ * record; the note of a commit is a rendering of this.
+ */
+import { historyOf } from '../config/splice.js';
+import { failed, ok, type Result } from '../failure.js';
+import { compareIssueIds, parseIssueId, parseOid, type IssueId, type Oid, type SpecSlug } from '../issue.js';
+import { specsFolder } from '../spec.js';
+import type { CommitInfo, Git } from '../worktree/git-types.js';
+import { lastAttempt, readHistory, type HistoryEntry } from './history.js';
+import {
+  readAccepted,
+  readDefinitions,
+  readGateRecords,
+  timeOf,
+  type DefinitionRecord,
+  type GateRecord,
+} from './proof-lines.js';
+import { readIssueText } from './read.js';
+import { codeTree } from './tree.js';
+import { checkpointOf, trailer } from './trailers.js';
+
+/** What every proof says of its commit. */
+interface ProofCommon {
+  readonly spec: SpecSlug;
+  readonly commit: Oid;
+  /** Tree of the commit, and its code tree (without `docs/specs/`) as it really is. */
+  readonly tree: Oid;
+  readonly codeTree: Oid;
+  /** The code tree that the engine wrote into the commit; differs only when somebody tampered. */
+  readonly claimed: string;
+  /** The user's commit that the branch was made from. */
+  readonly base: string;
+  /** Version of giro; empty when the commit does not say. */
+  readonly giro: string;
+  readonly at: string;
+}
+
+/** That one Issue is integrated: its landed commit. */
+export interface IssueProof extends ProofCommon {
+  readonly kind: 'issue';
+  readonly issue: IssueId;
+  /** Attempts ever recorded. */
+  readonly attempts: number;
+  /** Of its last attempt. */
+  readonly judged: readonly GateRecord[];
+  /** Of the merged tree. */
+  readonly integrated: readonly GateRecord[];
+  /** Findings that a person accepted. */
+  readonly waivers: readonly string[];
+}
+
+/** That a whole Spec is proved: its validated commit. */
+export interface SpecProof extends ProofCommon {
+  readonly kind: 'spec';
+  /** What the engine wrote: hash of the gate definitions that were due. */
+  readonly digest: string;
+  readonly validated: readonly GateRecord[];
+  readonly definitions: readonly DefinitionRecord[];
+  /** By Issue number. */
+  readonly issues: readonly IssueProof[];
+  readonly waivers: readonly string[];
+}
+
+/** A proof of any level. */
+export type Proof = IssueProof | SpecProof;
+
+type ProofGit = Pick<Git, 'readCommit' | 'readPath' | 'readBlob' | 'editTree' | 'writeBlob' | 'emptyTree'>;
+
+/** The newest validated commit of a branch and what stands above it, oldest last. */
+export interface FoundProof {
+  /** `null`: nothing on the branch was ever validated. */
+  readonly validated: CommitInfo | null;
+  readonly above: readonly CommitInfo[];
+}
+
+/** Finds the commit that carries the proof of a Spec. */
+export async function findValidated(git: Pick<Git, 'readCommit'>, tip: Oid): Promise<FoundProof> {
+  const above: CommitInfo[] = [];
+  for (let next: Oid | undefined = tip; next !== undefined;) {
+    const commit: CommitInfo = await git.readCommit(next);
+    if (trailer(commit.message, 'Giro-Validated') !== undefined) return { validated: commit, above };
+    const base = trailer(commit.message, 'Giro-Base');
+    above.push(commit);
+    // Below the snapshot there is only the user's own history.
+    if (checkpointOf(commit.message) === 'snapshot' && base !== undefined) break;
+    next = commit.parents[0];
+  }
+  return { validated: null, above };
+}
+
+/** Reads the proof of a Spec from its validated commit. */
+export async function readSpecProof(
+  git: Git,
+  request: { readonly spec: SpecSlug; readonly commit: CommitInfo },
+): Promise<Result<SpecProof, string>> {
+  const { spec, commit } = request;
+  const [claimed = '', digest = ''] = (trailer(commit.message, 'Giro-Validated') ?? '').split(' ');
+  const text = await readIssueText(git, commit.oid, `${specsFolder}/${spec}/SPEC.md`);
+  const history = text === null ? '' : historyOf(text);
+  const entry = readHistory(history).findLast(({ kind }) => kind === 'validated');
+  if (entry === undefined) return failed(`${commit.oid} says it was validated, but SPEC.md has no entry of that`);
+  return ok({
+    kind: 'spec',
+    ...(await commonOf(git, { spec, commit, claimed, entry })),
+    digest,
+    validated: readGateRecords(entry.text),
+    definitions: readDefinitions(entry.text),
+    issues: await landedProofs(git, spec, commit),
+    waivers: readAccepted(history),
+  });
+}
+
+/** Reads the proof of every landed Issue that a commit's first parents hold, the newest landing of each. */
+export async function landedProofs(git: Git, spec: SpecSlug, from: CommitInfo): Promise<readonly IssueProof[]> {
+  const found = new Map<IssueId, IssueProof>();
+  for (let next: CommitInfo | null = from; next !== null;) {
+    const commit: CommitInfo = next;
+    const issue = parseIssueId(trailer(commit.message, 'Giro-Issue') ?? '');
+    const checkpoint = checkpointOf(commit.message);
+    if (checkpoint === 'integrated' && issue !== undefined && !found.has(issue)) {
+      const proof = await readIssueProof(git, { spec, issue, commit });
+      if (proof !== null) found.set(issue, proof);
+    }
+    const parent: Oid | undefined = commit.parents[0];
+    next = checkpoint === 'snapshot' || parent === undefined ? null : await git.readCommit(parent);
+  }
+  return [...found.values()].sort((left, right) => compareIssueIds(left.issue, right.issue));
+}
+
+async function readIssueProof(
+  git: Git,
+  request: { readonly spec: SpecSlug; readonly issue: IssueId; readonly commit: CommitInfo },
+): Promise<IssueProof | null> {
+  const { spec, issue, commit } = request;
+  const text = await readIssueText(git, commit.oid, `${specsFolder}/${spec}/issues/${issue}.md`);
+  if (text === null) return null;
+  const history = historyOf(text);
+  const entries = readHistory(history);
+  const entry = entries.findLast(({ kind }) => kind === 'integrated');
+  if (entry === undefined) return null;
+  const judged = entries.findLast((one) => one.kind === 'attempt' && one.verdict === 'pass');
+  const claimed = trailer(commit.message, 'Giro-Code-Tree') ?? '';
+  return {
+    kind: 'issue',
+    ...(await commonOf(git, { spec, commit, claimed, entry })),
+    issue,
+    attempts: lastAttempt(entries),
+    judged: judged === undefined ? [] : readGateRecords(judged.text),
+    integrated: readGateRecords(entry.text),
+    waivers: readAccepted(history),
+  };
+}
+
+async function commonOf(
+  git: ProofGit,
+  of: {
+    readonly spec: SpecSlug;
+    readonly commit: CommitInfo;
+    readonly claimed: string;
+    readonly entry: HistoryEntry;
+  },
+): Promise<ProofCommon> {
+  const { spec, commit, claimed, entry } = of;
+  return {
+    spec,
+    commit: commit.oid,
+    tree: commit.tree,
+    codeTree: await codeTree(git, commit.tree),
+    claimed,
+    base: trailer(commit.message, 'Giro-Base') ?? '',
+    giro: trailer(commit.message, 'Giro-Version') ?? '',
+    at: timeOf(entry.text),
+  };
+}
+
+/** The code tree a proof names, as far as it is an object name at all. */
+export function claimedTree(proof: Proof): Oid | null {
+  return /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(proof.claimed) ? parseOid(proof.claimed) : null;
+}

@@ -45,7 +45,46 @@ export interface IssueFacts {
 /** What a finished run says of itself. */
 export type RunReason = 'proof' | 'needs-human' | 'stopped' | 'error';
 
+/** One Spec of a backlog, when the night begins; in the order in which they may start. */
+export interface BacklogItem {
+  readonly spec: SpecSlug;
+  readonly title: string;
+  readonly value: number | null;
+  readonly dependsOn: readonly SpecSlug[];
+  /** `asking`: it asked a person, and nobody answered; `wrong`: its files are. */
+  readonly plan: 'run' | 'proved' | 'asking' | 'wrong';
+  /** One line: why, or what it waits for. */
+  readonly why: string;
+}
+
+/** How one Spec of a backlog ended. */
+export interface BacklogResult {
+  readonly spec: SpecSlug;
+  readonly result: 'proved' | 'needs-human' | 'unfinished' | 'not-started' | 'failed';
+  /** One line: what is asked, what it waits for, what is wrong. */
+  readonly why: string;
+}
+
 export type EventBody =
+  | {
+      readonly type: 'backlog.started';
+      readonly giro: string;
+      readonly concurrency: number;
+      readonly gateLimit: number;
+      /** When the run is to end; `null`: it has the time it needs. */
+      readonly until: string | null;
+      readonly folder: string;
+      readonly specs: readonly BacklogItem[];
+    }
+  | {
+      readonly type: 'backlog.finished';
+      readonly exit: 0 | 1 | 2;
+      readonly reason: RunReason;
+      readonly specs: readonly BacklogResult[];
+      readonly gitProcesses: number;
+      /** Last lines for a person. */
+      readonly lines: readonly string[];
+    }
   | {
       readonly type: 'run.started';
       readonly giro: string;
@@ -243,6 +282,8 @@ export type Event = EventBody & {
   readonly at: string;
   /** Id of the run. */
   readonly run: string;
+  /** The Spec it is about; absent: about none, or about all of the run. */
+  readonly spec?: SpecSlug | null;
 };
 
 /** Takes what happened; adds time and run, and hands it on. */

@@ -194,6 +194,10 @@ export function reduce(state: RunState, event: Event): RunState {
         specState: 'active',
         stage: 'running',
       };
+    case 'backlog.started':
+    case 'backlog.finished':
+      // Of no one Spec: see backlog.ts.
+      return state;
     case 'run.notice':
       return {
         ...state,

@@ -27,6 +27,7 @@ export interface EndingParts {
 
 /** How a run ended, for its exit code and its last lines. */
 export interface Ending {
+  readonly kind: 'proof' | 'needs-human' | 'stopped';
   readonly exit: ExitCode;
   readonly lines: readonly string[];
 }
@@ -39,9 +40,14 @@ export function endingOf(parts: EndingParts): Ending {
   const standing = `${String(done)} of ${String(total)} Issues integrated; giro/${parts.spec} is at ${shortOid(parts.tip)}`;
   switch (parts.end.kind) {
     case 'proof':
-      return { exit: exitCodes.proof, lines: [...stray, ...parts.bringIn, `proof: ${standing}, verified`] };
+      return {
+        kind: 'proof',
+        exit: exitCodes.proof,
+        lines: [...stray, ...parts.bringIn, `proof: ${standing}, verified`],
+      };
     case 'stopped':
       return {
+        kind: 'stopped',
         exit: exitCodes.needsHuman,
         lines: [
           ...stray,
@@ -58,7 +64,7 @@ export function endingOf(parts: EndingParts): Ending {
         standing,
         `needs a human: ${printable(parts.end.message)}`,
       ];
-      return { exit: exitCodes.needsHuman, lines };
+      return { kind: 'needs-human', exit: exitCodes.needsHuman, lines };
     }
     case 'needs-human': {
       const asked = askedLines(parts);
@@ -71,6 +77,7 @@ export function endingOf(parts: EndingParts): Ending {
             ? 'the Spec as a whole is red'
             : (asked.at(0) ?? 'nothing is left to run, and nothing is done');
       return {
+        kind: 'needs-human',
         exit: exitCodes.needsHuman,
         lines: [
           ...stray,

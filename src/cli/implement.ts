@@ -1,10 +1,12 @@
 /** `giro implement <target>`: the one verb. */
 import { availableParallelism } from 'node:os';
+import { stateOf } from '../backlog-state.js';
 import { failed, ok, type Failure, type Result } from '../failure.js';
 import type { IssueId, SpecSlug } from '../issue.js';
 import { systemClock } from '../platform/clock.js';
 import { ndjsonOf } from '../report/ndjson.js';
 import type { RunLock } from '../store/lock.js';
+import { implementBacklog } from './backlog.js';
 import { dryRun } from './dry-run.js';
 import { exitCodes } from './exit.js';
 import { openRepository, type Opened } from './opened.js';
@@ -23,19 +25,13 @@ export async function implement(options: ImplementOptions, terminal: Terminal): 
   if (!opened.ok) return refuse(opened.failure);
   const { git, target } = opened.value;
   try {
-    if (target.kind === 'backlog') return refuse(backlogFailure);
+    if (target.kind === 'backlog') return await implementBacklog(opened.value, { options, terminal });
     const issue = target.kind === 'issue' ? target.issue : null;
     return await implementSpec(opened.value, { spec: target.spec, issue }, { options, terminal });
   } finally {
     await git.close();
   }
 }
-
-const backlogFailure: Failure = {
-  kind: 'usage',
-  message: 'a backlog (docs/specs) is not a target in this version',
-  hint: 'name one Spec, such as: giro implement auth',
-};
 
 interface Asked {
   readonly options: ImplementOptions;
@@ -54,6 +50,7 @@ async function implementSpec(
     git,
     top: opened.top,
     ...named,
+    named: true,
     own: terminal.env,
     processors: availableParallelism(),
     at: systemClock.iso(),
@@ -71,7 +68,7 @@ async function implementSpec(
   }
   const run = { opened, prepared: prepared.value, only: only.value, folder: opened.runFolder, terminal };
   const ended = await whileLocked(opened, prepared.value, (lock) =>
-    whileShown({ ...opened, options, terminal }, (shown) => runShown(run, { lock, options }, shown)),
+    whileShown({ ...opened, options, terminal, specs: 'one' }, (shown) => runShown(run, { lock, options }, shown)),
   );
   return ended.ok ? ended.value : refuse(ended.failure);
 }
@@ -91,7 +88,7 @@ async function runShown(
     clock: systemClock,
   });
   const agents = shared.agents.share(0);
-  const watched = { stopping, noMore: stopping.signal, emit: feed.emit, state: () => feed.state };
+  const watched = { stopping, noMore: stopping.signal, emit: feed.of(spec), state: () => stateOf(feed.state, spec) };
   const ended = await runToEnd({ ...run, ...watched, shared, agents }, held.lock).finally(() => shared.close());
   await view.close();
   if (!ended.ok) return refuse(ended.failure);

@@ -40,19 +40,31 @@ export interface Prepared {
 }
 
 /** Reads and checks everything; the first thing wrong of each kind, or all mistakes of all files. */
-export async function prepare(request: {
+export async function prepare(
+  request: PrepareRequest & {
+    readonly own: Readonly<Record<string, string | undefined>>;
+    readonly processors: number;
+  },
+): Promise<Result<Prepared, Failure>> {
+  const policy = await readPolicy(request);
+  return policy.ok ? prepareSpec(policy.value, request) : policy;
+}
+
+/** One Spec that is to be prepared. */
+export interface PrepareRequest {
   readonly git: OpenedGit;
   readonly top: string;
   readonly spec: SpecSlug;
   /** The Issue that was named, as typed; `null`: the whole Spec. */
   readonly issue: string | null;
-  readonly own: Readonly<Record<string, string | undefined>>;
-  readonly processors: number;
+  /** False: a backlog came upon the Spec, which answers nothing. */
+  readonly named: boolean;
   readonly at: string;
-}): Promise<Result<Prepared, Failure>> {
+}
+
+/** The same for one Spec of several: the policy was read at the start of the run. */
+export async function prepareSpec(policy: Policy, request: PrepareRequest): Promise<Result<Prepared, Failure>> {
   const { git, spec } = request;
-  const policy = await readPolicy(request);
-  if (!policy.ok) return policy;
   const read = await readCheckout(request.top, spec);
   const tip = await git.readRef(integrationRef(spec));
   const inTheWay = await blockingBranch(git, spec, tip);
@@ -64,13 +76,13 @@ export async function prepare(request: {
   const files = [...taken.value.intake.files].map(([path, content]) => ({ path, bytes: Buffer.from(content) }));
   const parsed = parseSpecFolder({ slug: spec, files });
   if (!parsed.ok) return parsed;
-  const mistakes = check(parsed.value, policy.value);
+  const mistakes = check(parsed.value, policy);
   if (mistakes.length > 0) return failed({ kind: 'diagnostics', diagnostics: mistakes });
-  return ok({ policy: policy.value, spec, parsed: parsed.value, read, tip, branches, ...taken.value });
+  return ok({ policy, spec, parsed: parsed.value, read, tip, branches, ...taken.value });
 }
 
 /** Reads giro.toml, and looks for the program that is to do the work. */
-async function readPolicy(request: PolicyPlace): Promise<Result<Policy, Failure>> {
+export async function readPolicy(request: PolicyPlace): Promise<Result<Policy, Failure>> {
   const policy = await readUserPolicy(request);
   if (!policy.ok) return policy;
   const missing = await missingProgram(policy.value, request);
@@ -81,6 +93,7 @@ async function takeIn(request: {
   readonly git: OpenedGit;
   readonly spec: SpecSlug;
   readonly issue: string | null;
+  readonly named: boolean;
   readonly tip: Oid | null;
   readonly read: readonly SpecFile[] | null;
   readonly branches: IssueBranches;
@@ -104,7 +117,9 @@ async function takeIn(request: {
     branches: request.branches,
     folder: `${specsFolder}/${spec}`,
     checkout: read,
-    answers: present.ok && before === 'needs-human' ? answeredBy(request.issue, present.value.spec) : [],
+    answers:
+      present.ok && request.named && before === 'needs-human' ? answeredBy(request.issue, present.value.spec) : [],
+    named: request.named,
     at: request.at,
   });
   return ok({ intake, before });

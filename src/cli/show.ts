@@ -1,9 +1,10 @@
 /** How a run is shown: the board on a terminal, one line per event, or NDJSON. The results are the same. */
 import { printable } from '../platform/text.js';
 import { readTail } from '../platform/files.js';
-import { lineOf, type Level } from '../report/lines.js';
+import { backlogLineOf, lineOf, type Level } from '../report/lines.js';
 import { ndjsonOf } from '../report/ndjson.js';
 import type { Event } from '../event.js';
+import { stateOf, type BacklogState } from '../backlog-state.js';
 import { emptyState, type RunState } from '../state.js';
 
 /** The three ways to show a run. */
@@ -11,7 +12,7 @@ export type ShowKind = 'board' | 'lines' | 'json';
 
 /** Something that shows a run. */
 export interface Show {
-  event(event: Event, state: RunState): void;
+  event(event: Event, state: BacklogState): void;
   /** Gives the terminal back; nothing is drawn afterwards. */
   close(): Promise<void>;
 }
@@ -27,6 +28,7 @@ export interface Terminal {
 export function chooseShow(
   terminal: Terminal,
   flags: { readonly json: boolean; readonly plain: boolean; readonly quiet: boolean },
+  specs: 'one' | 'several',
 ): ShowKind {
   if (flags.json) return 'json';
   const { stdout, stdin, env } = terminal;
@@ -34,7 +36,8 @@ export function chooseShow(
   const inAgent = env['CLAUDECODE'] !== undefined || env['AI_AGENT'] !== undefined;
   const off =
     flags.plain || flags.quiet || ci || inAgent || env['GIRO_TUI'] === '0' || (env['TERM'] ?? 'dumb') === 'dumb';
-  return stdout.isTTY && stdin.isTTY && !off ? 'board' : 'lines';
+  // The board shows one Spec; of several it could only be wrong.
+  return specs === 'one' && stdout.isTTY && stdin.isTTY && !off ? 'board' : 'lines';
 }
 
 /** Writes text to stdout; a reader that has gone away is no reason to stop. */
@@ -65,9 +68,15 @@ export async function openShow(kind: ShowKind, terminal: Terminal, options: Show
 
 function lineShow(terminal: Terminal, level: Level): Show {
   return shown((event, state) => {
-    const line = lineOf(event, state, level);
+    const line = state.items.length > 0 ? backlogLineOf(event, state, level) : lineOf(event, theOne(state), level);
     if (line !== null) write(terminal, `${line}\n`);
   });
+}
+
+/** The Spec that was named. */
+function theOne(state: BacklogState): RunState {
+  const [spec] = state.specs.keys();
+  return spec === undefined ? state.common : stateOf(state, spec);
 }
 
 function shown(event: Show['event']): Show {
@@ -110,7 +119,7 @@ async function openBoard(terminal: Terminal, options: ShowOptions): Promise<Show
   return {
     event(event, state) {
       if (broken) lines.event(event, state);
-      else for (const listener of listeners) listener(state);
+      else for (const listener of listeners) listener(theOne(state));
     },
     close: () => board.stop(),
   };

@@ -23,11 +23,12 @@ export async function whileShown<T>(
     readonly runFolder: string;
     readonly options: ImplementOptions;
     readonly terminal: Terminal;
+    readonly specs: 'one' | 'several';
   },
   act: (shown: Shown) => Promise<T>,
 ): Promise<T> {
-  const { run, runFolder, options, terminal } = request;
-  const kind = chooseShow(terminal, options);
+  const { run, runFolder, options, terminal, specs } = request;
+  const kind = chooseShow(terminal, options, specs);
   const feed = new Feed(run, await openAppend(join(runFolder, 'events.ndjson')));
   const stopping: Stopping = listenForStop({
     onFirst: (signal) => {

@@ -5,6 +5,7 @@ import { unreachable } from '../failure.js';
 import { shortOid } from '../issue.js';
 import type { Evidence, Finding, IssueId } from '../issue.js';
 import { printable, printableLines } from '../platform/text.js';
+import type { BacklogState } from '../backlog-state.js';
 import type { RunState } from '../state.js';
 
 /** How much is said: `quiet` what counts in the end, `normal` what changes something, `verbose` every event. */
@@ -28,6 +29,7 @@ const quietTypes: ReadonlySet<Event['type']> = new Set([
   'issue.escalated',
   'spec.escalated',
   'run.finished',
+  'backlog.finished',
 ]);
 const verboseTypes: ReadonlySet<Event['type']> = new Set([
   'gate.started',
@@ -41,13 +43,33 @@ const verboseTypes: ReadonlySet<Event['type']> = new Set([
  * out. `state` is the state after the event. Times are in UTC, as in the events.
  */
 export function lineOf(event: Event, state: RunState, level: Level = 'normal'): string | null {
+  return lineFor(event, { name: issueOf(event) ?? state.spec ?? '', width: prefixWidth(state) }, level);
+}
+
+/** The same, for several Specs at once: each line names its Spec, also the last ones. */
+export function backlogLineOf(event: Event, state: BacklogState, level: Level = 'normal'): string | null {
+  const issue = issueOf(event);
+  const spec = event.spec ?? null;
+  const name = spec === null ? '' : issue === null ? spec : `${spec}/${issue}`;
+  if (event.type !== 'run.finished' || event.reason === 'error')
+    return lineFor(event, { name, width: backlogWidth(state) }, level);
+  return event.lines.map((line) => printable(`${name}: ${line}`)).join('\n');
+}
+
+interface Prefix {
+  readonly name: string;
+  readonly width: number;
+}
+
+function lineFor(event: Event, { name, width }: Prefix, level: Level): string | null {
   if (level === 'quiet' && !quietTypes.has(event.type)) return null;
   if (level === 'normal' && verboseTypes.has(event.type)) return null;
   // What went wrong stands on stderr, where errors are looked for.
-  const closing = event.type === 'run.finished' && event.reason !== 'error' ? event.lines : [];
+  const ends = event.type === 'backlog.finished' || (event.type === 'run.finished' && event.reason !== 'error');
+  const closing = ends ? event.lines : [];
   if (closing.length > 0) return closing.map(printable).join('\n');
   const { text, below = [] } = said(event);
-  const prefix = `${event.at.slice(11, 19)}  ${(issueOf(event) ?? state.spec ?? '').padEnd(prefixWidth(state))}  `;
+  const prefix = `${event.at.slice(11, 19)}  ${name.padEnd(width)}  `;
   return [prefix + text, ...below.map((line) => `${' '.repeat(prefix.length)}${line}`)].map(oneLine).join('\n');
 }
 
@@ -66,8 +88,19 @@ function prefixWidth(state: RunState): number {
   return Math.min(widest, widestPrefix);
 }
 
+function backlogWidth(state: BacklogState): number {
+  const names = [...state.specs].flatMap(([spec, { issues }]) => [
+    spec,
+    ...[...issues.keys()].map((id) => `${spec}/${id}`),
+  ]);
+  return Math.min(Math.max(0, ...names.map((name) => name.length)), widestPrefix);
+}
+
 function said(event: Event): Said {
   switch (event.type) {
+    case 'backlog.started':
+    case 'backlog.finished':
+      return saidOfBacklog(event);
     case 'run.started':
     case 'run.notice':
     case 'run.recovered':
@@ -109,6 +142,23 @@ function said(event: Event): Said {
 
 /** The events whose type begins with one of these words. */
 type About<Word extends string> = Extract<Event, { readonly type: `${Word}.${string}` }>;
+
+function saidOfBacklog(event: About<'backlog'>): Said {
+  switch (event.type) {
+    case 'backlog.started':
+      return {
+        text: `backlog of ${count(event.specs.length, 'Spec')} (${event.concurrency} agents at once)${event.until === null ? '' : `, until ${event.until}`}`,
+        below: [
+          ...event.specs.map(({ spec, why }, at) => `${String(at + 1)}. ${spec}: ${why}`),
+          `logs: ${event.folder}`,
+        ],
+      };
+    case 'backlog.finished':
+      return { text: `backlog finished: ${event.reason}` };
+    default:
+      return unreachable(event);
+  }
+}
 
 function saidOfRun(event: About<'run'>): Said {
   switch (event.type) {

@@ -1,26 +1,27 @@
 /** Cycles of a graph that is known to have some. */
-import { compareIssueIds } from '../issue.js';
-import type { IssueId } from '../issue.js';
 
-interface Edges {
-  readonly id: IssueId;
-  readonly dependsOn: readonly IssueId[];
+interface Edges<Id> {
+  readonly id: Id;
+  readonly dependsOn: readonly Id[];
 }
 
-/** Finds one shortest cycle for each knot of Issues that wait for each other, as a path from its smallest id back to it. */
-export function findCycles(nodes: readonly Edges[]): readonly (readonly IssueId[])[] {
+/** Finds one shortest cycle for each knot of those that wait for each other, as a path from its smallest id back to it. */
+export function findCycles<Id extends string>(
+  nodes: readonly Edges<Id>[],
+  compare: (left: Id, right: Id) => number,
+): readonly (readonly Id[])[] {
   const forward = new Map(nodes.map((node) => [node.id, node.dependsOn]));
   return knots(forward)
-    .map((knot) => shortestCycle([...knot].sort(compareIssueIds), forward))
-    .sort((left, right) => compareIssueIds(left[0], right[0]));
+    .map((knot) => shortestCycle([...knot].sort(compare), forward))
+    .sort((left, right) => compare(left[0], right[0]));
 }
 
-/** Strongly connected components of more than one Issue (Kosaraju, without recursion). */
-function knots(forward: ReadonlyMap<IssueId, readonly IssueId[]>): readonly (readonly IssueId[])[] {
-  const backward = new Map<IssueId, IssueId[]>([...forward.keys()].map((id) => [id, []]));
+/** Strongly connected components of more than one (Kosaraju, without recursion). */
+function knots<Id extends string>(forward: ReadonlyMap<Id, readonly Id[]>): readonly (readonly Id[])[] {
+  const backward = new Map<Id, Id[]>([...forward.keys()].map((id) => [id, []]));
   for (const [id, targets] of forward) for (const target of targets) backward.get(target)?.push(id);
-  const assigned = new Set<IssueId>();
-  const found: IssueId[][] = [];
+  const assigned = new Set<Id>();
+  const found: Id[][] = [];
   for (const root of finishOrder(forward).reverse()) {
     if (assigned.has(root)) continue;
     assigned.add(root);
@@ -38,10 +39,10 @@ function knots(forward: ReadonlyMap<IssueId, readonly IssueId[]>): readonly (rea
   return found;
 }
 
-/** Issues in the order in which a depth-first walk leaves them. */
-function finishOrder(forward: ReadonlyMap<IssueId, readonly IssueId[]>): IssueId[] {
-  const seen = new Set<IssueId>();
-  const order: IssueId[] = [];
+/** The order in which a depth-first walk leaves the nodes. */
+function finishOrder<Id extends string>(forward: ReadonlyMap<Id, readonly Id[]>): Id[] {
+  const seen = new Set<Id>();
+  const order: Id[] = [];
   for (const root of forward.keys()) {
     if (seen.has(root)) continue;
     seen.add(root);
@@ -60,15 +61,15 @@ function finishOrder(forward: ReadonlyMap<IssueId, readonly IssueId[]>): IssueId
   return order;
 }
 
-/** Shortest way from the first Issue of a knot back to itself. */
-function shortestCycle(
-  knot: readonly IssueId[],
-  forward: ReadonlyMap<IssueId, readonly IssueId[]>,
-): readonly [IssueId, ...IssueId[]] {
+/** Shortest way from the first of a knot back to itself. */
+function shortestCycle<Id extends string>(
+  knot: readonly Id[],
+  forward: ReadonlyMap<Id, readonly Id[]>,
+): readonly [Id, ...Id[]] {
   const [start] = knot;
-  if (start === undefined) throw new Error('a knot has at least two Issues');
+  if (start === undefined) throw new Error('a knot has at least two');
   const inside = new Set(knot);
-  const cameFrom = new Map<IssueId, IssueId>();
+  const cameFrom = new Map<Id, Id>();
   const queue = [start];
   for (const id of queue) {
     for (const next of forward.get(id) ?? []) {
@@ -81,8 +82,8 @@ function shortestCycle(
   throw new Error(`no cycle through ${start}`);
 }
 
-function wayTo(end: IssueId, start: IssueId, cameFrom: ReadonlyMap<IssueId, IssueId>): readonly IssueId[] {
-  const way: IssueId[] = [];
-  for (let id: IssueId | undefined = end; id !== undefined && id !== start; id = cameFrom.get(id)) way.push(id);
+function wayTo<Id extends string>(end: Id, start: Id, cameFrom: ReadonlyMap<Id, Id>): readonly Id[] {
+  const way: Id[] = [];
+  for (let id: Id | undefined = end; id !== undefined && id !== start; id = cameFrom.get(id)) way.push(id);
   return way.reverse();
 }

@@ -57,7 +57,7 @@ export function checkGraph(issues: readonly CheckedIssue[]): readonly GraphProbl
   return [
     ...duplicateNumbers(sorted),
     ...sorted.flatMap((issue) => edgeProblems(issue, states)),
-    ...findCycles(leftByPeeling(sorted)).map((path) => ({ kind: 'cycle', path }) as const),
+    ...findCycles(leftByPeeling(sorted), compareIssueIds).map((path) => ({ kind: 'cycle', path }) as const),
   ];
 }
 

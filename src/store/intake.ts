@@ -32,6 +32,8 @@ export interface Intake {
   readonly editedAfterwards: readonly string[];
   /** Issues that were escalated and are answered by this run. */
   readonly answered: readonly string[];
+  /** A person changed something since the run before ended: files, the Issues' branches, or `giro/<spec>` by an answer. */
+  readonly touched: boolean;
 }
 
 /** Prepares the first snapshot: `in-progress` and `needs-human` count as `ready`, with their whole budget. */
@@ -41,7 +43,7 @@ export function firstIntake(files: readonly SpecFile[], at: string): Intake {
     if (text === null) return [path, bytes];
     return [path, isSpecFile(path) ? setState(asNewSpec(text, at), 'active') : asNew(text, at)];
   });
-  return { files: new Map(taken), edited: [], removed: [], editedAfterwards: [], answered: [] };
+  return { files: new Map(taken), edited: [], removed: [], editedAfterwards: [], answered: [], touched: true };
 }
 
 /** What a later intake starts from. */
@@ -55,6 +57,8 @@ export interface LaterRequest {
   readonly checkout: readonly SpecFile[] | null;
   /** Paths of what is answered by being named again, if it asks: Issues, and SPEC.md when the whole Spec is named. */
   readonly answers: readonly string[];
+  /** False: a backlog came upon it. What the Spec as a whole asks is then answered only by a change. */
+  readonly named?: boolean;
   readonly at: string;
 }
 
@@ -76,15 +80,21 @@ export async function laterIntake(git: Git, request: LaterRequest): Promise<Inta
   );
   for (const path of removed) files.delete(path);
   const answered = answer(files, request, { edited: edits.changed, byHand });
+  const edited = [...edits.changed.keys(), ...removed];
+  const touched = edited.length > 0 || byHand.size > 0 || !(await isAsLeft(git, request.tip));
   const specPath = `${request.folder}/SPEC.md`;
   const specText = editable(files.get(specPath));
   if (specText !== null && knownSpecState(specText)) {
-    files.set(
-      specPath,
-      setState(request.answers.includes(specPath) ? answeredSpec(specText, request.at) : specText, 'active'),
-    );
+    const isAnswered = request.answers.includes(specPath) || (request.named === false && touched);
+    files.set(specPath, setState(isAnswered ? answeredSpec(specText, request.at) : specText, 'active'));
   }
-  return { files, edited: [...edits.changed.keys(), ...removed], removed, editedAfterwards, answered };
+  return { files, edited, removed, editedAfterwards, answered, touched };
+}
+
+/** Nobody wrote on the integration branch since a run ended there. */
+async function isAsLeft(git: Git, tip: Oid): Promise<boolean> {
+  const checkpoint = checkpointOf((await git.readCommit(tip)).message);
+  return checkpoint === 'state' || checkpoint === 'validated';
 }
 
 /** Finds the commit of the user that `giro/<spec>` was made from. */

@@ -48,6 +48,7 @@ function ending(change: Partial<EndingParts>) {
 describe('the last lines', () => {
   test('of a proof end with it, behind the way to take it', () => {
     expect(ending({ end: { kind: 'proof', tip }, bringIn: ['take it:  git merge giro/s1'] })).toEqual({
+      kind: 'proof',
       exit: 0,
       lines: ['take it:  git merge giro/s1', 'proof: 1 of 2 Issues integrated; giro/s1 is at abcdef0, verified'],
     });

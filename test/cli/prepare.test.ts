@@ -28,6 +28,7 @@ async function prepared(repository: TestRepository, name = spec) {
     top: repository.path,
     spec: name,
     issue: null,
+    named: true,
     own: repository.own,
     processors: 2,
     at: '2030-01-01T00:00:00.000Z',

@@ -55,11 +55,13 @@ test('C088 with its output closed it is exit 2 too', async () => {
 test('C089 nothing to do is not proof', async () => {
   const project = await makeProject({ issues: {} });
   await project.write('docs/specs/empty/notes.txt', 'no SPEC.md here');
-  for (const target of ['empty', 's1', 'nowhere', 's1/07', 'docs/specs/s1/issues/01-x.md']) {
+  for (const target of ['empty', 'nowhere', 's1/07', 'docs/specs/s1/issues/01-x.md']) {
     const run = await project.giro(['implement', target]);
     expect([target, run.code]).toEqual([target, 1]);
     expect(run.stderr).not.toContain('bug');
   }
+  // One with a SPEC.md is planned; a planner that plans nothing is no proof either.
+  expect((await project.giro(['implement', 's1'])).code).toBe(2);
 });
 
 test('C089 a Spec whose Issues are all blocked is exit 2', async () => {

@@ -1,5 +1,5 @@
 /** Both sides of a conflict, left in a file. */
-import { lineAt, textOf } from './guard-contents.js';
+import { linesIn, textOf } from './guard-contents.js';
 import { guardFinding, type GuardRule, type RuleContext } from './guard-rule.js';
 import type { Finding } from '../issue.js';
 
@@ -11,7 +11,7 @@ export function conflictRule({ work }: RuleContext): GuardRule {
     see({ change, before, after }) {
       const at = markedAt(textOf(after));
       if (at === null || markedAt(textOf(before)) !== null) return;
-      const line = lineAt(textOf(after), at);
+      const line = linesIn(textOf(after))(at);
       const message = 'conflict marks are left in the file';
       findings.push(guardFinding(work, { rule: 'conflict', file: change.path, line, message }));
     },

@@ -55,9 +55,20 @@ export function textOf(content: Content | null): string {
   return content?.kind === 'text' ? content.text : '';
 }
 
-/** The number of the line that a place in a text is on. */
-export function lineAt(text: string, index: number): number {
-  let line = 1;
-  for (let at = text.indexOf('\n'); at >= 0 && at < index; at = text.indexOf('\n', at + 1)) line += 1;
-  return line;
+/** Makes the function from places in a text to numbers of lines. */
+export function linesIn(text: string): (index: number) => number {
+  const ends: number[] = [];
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) ends.push(at);
+  return (index) => countBelow(ends, index) + 1;
+}
+
+/** How many of some ascending numbers are less than another. */
+export function countBelow(sorted: readonly number[], value: number): number {
+  let [low, high] = [0, sorted.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((sorted[middle] ?? 0) < value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }

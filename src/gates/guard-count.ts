@@ -1,6 +1,6 @@
 /** Counts tests, assertions and marks in one file. Pure; what only looks like code (comments, strings) does not count. */
 import { codeOf } from './guard-source.js';
-import { lineAt } from './guard-contents.js';
+import { countBelow, linesIn } from './guard-contents.js';
 import type { Language } from './guard-languages.js';
 
 /** What a file with tests holds. */
@@ -52,21 +52,21 @@ export function countTests(
   const begin = language.begin?.(source.path, whole) ?? 0;
   const code = begin === 0 ? whole : ' '.repeat(begin) + whole.slice(begin);
   const counted = code.replace(language.trivial, (match) => ' '.repeat(match.length));
-  const places = [language.assertions, ...more].flatMap((pattern) => placesOf(pattern, counted));
+  const places = [language.assertions, ...more].flatMap((pattern) => placesOf(pattern, counted)).sort((a, b) => a - b);
   const segments = segmentsOf(code, language, places);
   const first = segments[0]?.start ?? code.length;
+  const lineAt = linesIn(code);
   const marks = [...code.matchAll(language.marks)].map((match) => ({
-    line: lineAt(code, match.index + match[0].length - match[0].trimStart().length),
+    line: lineAt(match.index + match[0].length - match[0].trimStart().length),
     text: match[0].trim().replace(/[\s({,`.]+$|^[{,(]\s*/g, ''),
   }));
   return {
     tests: segments.reduce((sum, { weight }) => sum + weight, 0),
     assertions:
-      places.filter((at) => at < first).length +
-      segments.reduce((sum, { weight, assertions }) => sum + weight * assertions, 0),
+      countBelow(places, first) + segments.reduce((sum, { weight, assertions }) => sum + weight * assertions, 0),
     rows: language.rows === undefined ? 0 : placesOf(language.rows, code).length,
     marks,
-    named: namesOf(source.text, counted, segments),
+    named: namesOf(source.text, counted, { segments, lineAt }),
   };
 }
 
@@ -77,27 +77,33 @@ function placesOf(pattern: RegExp, code: string): readonly number[] {
 function segmentsOf(code: string, language: Language, assertions: readonly number[]): readonly Segment[] {
   const tests = [...code.matchAll(language.tests)];
   const tables = language.tables === undefined ? [] : [...code.matchAll(language.tables)];
+  // Tables that are never closed may be read to the end, but not again and again.
+  const budget = { left: 4 * code.length };
+  let next = 0;
   return tests.map((match, at) => {
     const start = match.index;
     const bodyStart = start + match[0].length;
     const end = tests[at + 1]?.index ?? code.length;
     const before = tests[at - 1];
     const from = before === undefined ? 0 : before.index + before[0].length;
+    let weight = 1;
     // A table stands in the head of its test, or between the test before and it.
-    const own = tables.filter((table) => table.index >= from && table.index < bodyStart);
-    const weight = own.reduce((product, table) => product * rowsAt(code, table.index + table[0].length), 1);
-    const inside = assertions.filter((place) => place >= start && place < end).length;
+    for (let table = tables[next]; table !== undefined && table.index < bodyStart; table = tables[next]) {
+      if (table.index >= from) weight *= rowsAt(code, table.index + table[0].length, budget);
+      next += 1;
+    }
+    const inside = countBelow(assertions, end) - countBelow(assertions, start);
     return { start, bodyStart, end, head: match[0], weight, assertions: inside };
   });
 }
 
 /** Rows of the list that begins at a place: what its outermost commas separate, or the lines of a template. */
-function rowsAt(code: string, open: number): number {
+function rowsAt(code: string, open: number, budget: { left: number }): number {
   if (code[open] === '`') return Math.max(1, code.slice(open, code.indexOf('`', open + 1)).split('\n').length - 2);
   let depth = 0;
   let rows = 0;
   let filled = false;
-  for (let at = open; at < code.length; at += 1) {
+  for (let at = open; at < code.length && budget.left > 0; at += 1, budget.left -= 1) {
     const char = code[at] ?? '';
     if ('([{'.includes(char)) depth += 1;
     else if (')]}'.includes(char)) depth -= 1;
@@ -110,7 +116,11 @@ function rowsAt(code: string, open: number): number {
   return 1;
 }
 
-function namesOf(text: string, code: string, segments: readonly Segment[]): ReadonlyMap<string, NamedTest> {
+function namesOf(
+  text: string,
+  code: string,
+  { segments, lineAt }: { readonly segments: readonly Segment[]; readonly lineAt: (index: number) => number },
+): ReadonlyMap<string, NamedTest> {
   const named = new Map<string, NamedTest>();
   for (const { head, start, bodyStart, end, assertions } of segments) {
     const name = nameOf(head, text.slice(bodyStart - 1, bodyStart + 400));
@@ -119,7 +129,7 @@ function namesOf(text: string, code: string, segments: readonly Segment[]): Read
     const [own = ''] = code.slice(bodyStart, end).split(/\n[ \t]*(?:@|#\[)/);
     const body = own.replace(/\b(?:function|async|done|func)\b/g, '');
     const empty = assertions === 0 && !/[\w$\])]\s*[(`]|\w!\s*[([]/.test(body);
-    named.set(name, { line: lineAt(code, start + head.length - head.trimStart().length), assertions, empty });
+    named.set(name, { line: lineAt(start + head.length - head.trimStart().length), assertions, empty });
   }
   return named;
 }

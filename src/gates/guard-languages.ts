@@ -30,12 +30,12 @@ const javascript: Language = {
   tests:
     /(?<![\w.$])(?:[xf]?it|x?test|specify|ftest)(?:\.(?:concurrent|sequential|serial|each|for|only|skip|skipIf|runIf|fails|failing|fixme|extend))*\s*[(`]|\bt\.test\s*\(|\b(?:Deno|QUnit)\.test(?:\.\w+)*\s*\(/g,
   assertions:
-    /\bexpect(?:TypeOf)?(?:\.(?:soft|poll))?(?:<[^>()]*>)?\s*\(|\bassert(?:Type)?(?:\.\w+)*\s*\(|\bt\.(?:assert\.)?(?:is|not|ok|notOk|true|false|truthy|falsy|equal|notEqual|deepEqual|notDeepEqual|strictEqual|same|throws|throwsAsync|notThrows|rejects|match|regex|like|snapshot|pass|fail)\s*\(|\.should\b/g,
+    /\bexpect(?:TypeOf)?(?:\.(?:soft|poll))?(?:<[^>()]{0,200}>)?\s*\(|\bassert(?:Type)?(?:\.\w+)*\s*\(|\bt\.(?:assert\.)?(?:is|not|ok|notOk|true|false|truthy|falsy|equal|notEqual|deepEqual|notDeepEqual|strictEqual|same|throws|throwsAsync|notThrows|rejects|match|regex|like|snapshot|pass|fail)\s*\(|\.should\b/g,
   trivial:
     /\bexpect\s*\(\s*(true|false|null|undefined|\d+)\s*\)\.(?:toBe|toEqual|toStrictEqual)\s*\(\s*\1\s*\)|\bexpect\s*\(\s*(?:true|1)\s*\)\.toBeTruthy\s*\(\s*\)|\bassert(?:\.ok)?\s*\(\s*(?:true|1)\s*[,)]/g,
   marks:
     /(?<![\w.$])(?:it|test|describe|suite|context|specify|bench)(?:\.\w+)*\.(?:skip|only|skipIf|runIf|fails|failing|fixme)\b|(?<![\w.$])(?:x|f)(?:it|test|describe|context)\s*[(`.]|\b(?:t|this|ctx|context)\.skip\s*\(|[{,]\s*(?:skip|only)\s*:\s*(?!false\b)/g,
-  tables: /\.each\s*(?:<[^()]*>)?\s*(?:\(\s*)?(?=[[`])/g,
+  tables: /\.each\s*(?:<[^()]{0,200}>)?\s*(?:\(\s*)?(?=[[`])/g,
 };
 
 const python: Language = {
@@ -47,7 +47,7 @@ const python: Language = {
   trivial: /\bassert\s+(?:True|1)\b(?!\s*(?:[=<>!]=?|\.|\[|\band\b|\bin\b|\bis\b))|\bassertTrue\s*\(\s*True\s*\)/g,
   marks:
     /\bmark\.(?:skip|skipif|xfail)\b|\bunittest\.(?:skip\w*|expectedFailure)\b|^[ \t]*@(?:skip\w*|expectedFailure)\b|\bpytest\.(?:skip|xfail|importorskip)\s*\(|\bskipTest\s*\(|\bcollect_ignore\w*\s*=|\b__test__\s*=\s*False\b/gm,
-  tables: /\bparametrize\s*\([^[()]*(?:\([^()]*\)[^[()]*)?(?=[[(])/g,
+  tables: /\bparametrize\s*\([^[()]{0,400}(?:\([^()]{0,400}\)[^[()]{0,400})?(?=[[(])/g,
 };
 
 const go: Language = {
@@ -55,7 +55,7 @@ const go: Language = {
   syntax: 'c',
   files: /_test\.go$/,
   tests:
-    /^func[ \t]+(?:\([^)]*\)[ \t]*)?(?:Test|Benchmark|Fuzz|Example)\w*[ \t]*\(|\bt\.Run\s*\(|\b(?:It|Specify|Entry)\s*\(\s*"/gm,
+    /^func[ \t]+(?:\([^)\n]{0,200}\)[ \t]*)?(?:Test|Benchmark|Fuzz|Example)\w*[ \t]*\(|\bt\.Run\s*\(|\b(?:It|Specify|Entry)\s*\(\s*"/gm,
   assertions:
     /\b(?:t|b|f|tb)\.(?:Error|Errorf|Fatal|Fatalf|Fail|FailNow)\s*\(|\b(?:assert|require|is|qt|must|check)\.[A-Z]\w*\s*\(|\b(?:Expect|Eventually|Consistently)\w*\s*\(|\bs\.(?:Require\(\)\.|Assert\(\)\.)?(?:Equal|NoError|Error|True|False|Nil|NotNil|Len|Contains)\w*\s*\(/g,
   trivial: /\b(?:assert|require)\.True\s*\(\s*t\s*,\s*true\s*\)/g,
@@ -68,14 +68,14 @@ const rust: Language = {
   name: 'Rust',
   syntax: 'c',
   files: /\.rs$/,
-  tests: /#\[(?:\w+::)*(?:test|rstest|test_case|case|quickcheck|wasm_bindgen_test)\b[^\]]*\]/g,
+  tests: /#\[(?:\w{1,40}::){0,4}(?:test|rstest|test_case|case|quickcheck|wasm_bindgen_test)\b[^\]]{0,400}\]/g,
   assertions: /\b(?:prop_)?assert\w*!\s*[([{]|#\[should_panic\b/g,
   trivial: /\bassert!\s*\(\s*true\s*[,)]/g,
-  marks: /#\[(?:cfg_attr\([^\]]*,\s*)?ignore\b/g,
+  marks: /#\[(?:cfg_attr\([^\],]{0,200},\s*)?ignore\b/g,
   // Code asserts too: in a file with both, tests begin at their module.
   begin: (path, code) => {
     if (/(?:^|\/)(?:tests?|benches)(?:\/|\.rs$)/.test(path)) return 0;
-    const at = code.search(/#\[cfg\((?:[^\]]*\b)?test\b/);
+    const at = code.search(/#\[cfg\((?:[^\]]{0,200}\b)?test\b/);
     return at < 0 ? code.length : at;
   },
 };
@@ -84,8 +84,7 @@ const java: Language = {
   name: 'Java, Kotlin, Groovy and Scala',
   syntax: 'c',
   files: /(?:(?:^|\/)src\/(?:test|\w+Test|integrationTest)\/.*|(?:Tests?|IT|Spec|TestCase))\.(?:java|kt|groovy|scala)$/,
-  tests:
-    /@(?:Test|ParameterizedTest|RepeatedTest|TestFactory|TestTemplate|Property)\b|\bpublic\s+void\s+test\w*\s*\(\s*\)(?<!@Test\s+public\s+void\s+test\w*\s*\(\s*\))/g,
+  tests: /@(?:Test|ParameterizedTest|RepeatedTest|TestFactory|TestTemplate|Property)\b/g,
   assertions:
     /\b(?:assert|expect|fail|verify)\w*\s*[({]|\bassert\s|\bAssertions?\.\w+\s*\(|\bshould\w*\b|\bandExpect\s*\(|\bexpected\s*=/g,
   trivial: /\bassertTrue\s*\(\s*true\s*\)|\bassertThat\s*\(\s*true\s*\)\.isTrue\s*\(\s*\)/g,

@@ -1,45 +1,74 @@
 /** Keys and tokens in lines that the work adds. A finding says where one is and of which kind, never what it is. */
 import { createHash } from 'node:crypto';
 import type { Finding } from '../issue.js';
-import { lineAt, textOf, type Content } from './guard-contents.js';
+import { linesIn, textOf, type Content } from './guard-contents.js';
 import { guardFinding, type GuardRule, type RuleContext } from './guard-rule.js';
 
 /** One kind of secret. */
 export interface SecretPattern {
   readonly name: string;
+  /** One of them stands in every text that holds one: what is quick to look for. */
+  readonly marks: readonly string[];
   readonly pattern: RegExp;
 }
 
 /** What is looked for; docs/guards.md has the same list. */
 export const secretPatterns: readonly SecretPattern[] = [
-  { name: 'AWS access key', pattern: /\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}\b/g },
+  {
+    name: 'AWS access key',
+    marks: ['AKIA', 'ASIA', 'ABIA', 'ACCA'],
+    pattern: /\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}\b/g,
+  },
   {
     name: 'AWS secret key',
+    marks: ['aws', 'AWS', 'Aws'],
     pattern: /\baws_?(?:secret_?)?(?:access_?)?key["']?\s*(?:[:=]|=>)\s*["']?([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])/gi,
   },
-  { name: 'GitHub token', pattern: /\b(?:gh[pousr]_[A-Za-z0-9]{36,251}|github_pat_[A-Za-z0-9_]{82})\b/g },
-  { name: 'GitLab token', pattern: /\bgl(?:pat|ptt|dt|rt|soat|agent|oas)-[A-Za-z0-9_-]{20,64}/g },
-  { name: 'Slack token', pattern: /\bxox[abeoprs]-(?:\d+-)+[A-Za-z0-9-]{10,}|\bxapp-\d-[A-Z0-9]+-\d+-[a-f0-9]{20,}/g },
-  { name: 'Slack webhook', pattern: /\bhooks\.slack\.com\/services\/T[A-Z0-9]{6,}\/B[A-Z0-9]{6,}\/[A-Za-z0-9]{20,}/g },
-  { name: 'Google API key', pattern: /\bAIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])/g },
-  { name: 'Google OAuth secret', pattern: /\bGOCSPX-[A-Za-z0-9_-]{28}(?![A-Za-z0-9_-])/g },
-  { name: 'Stripe key', pattern: /\b(?:sk|rk)_live_[A-Za-z0-9]{20,247}\b|\bwhsec_[A-Za-z0-9+/]{32,}/g },
-  { name: 'npm token', pattern: /\bnpm_[A-Za-z0-9]{36}\b/g },
-  { name: 'PyPI token', pattern: /\bpypi-AgE[A-Za-z0-9_-]{50,}/g },
-  { name: 'RubyGems key', pattern: /\brubygems_[a-f0-9]{48}\b/g },
+  {
+    name: 'GitHub token',
+    marks: ['ghp_', 'gho_', 'ghu_', 'ghs_', 'ghr_', 'github_pat_'],
+    pattern: /\b(?:gh[pousr]_[A-Za-z0-9]{36,251}|github_pat_[A-Za-z0-9_]{82})\b/g,
+  },
+  {
+    name: 'GitLab token',
+    marks: ['glpat-', 'glptt-', 'gldt-', 'glrt-', 'glsoat-', 'glagent-', 'gloas-'],
+    pattern: /\bgl(?:pat|ptt|dt|rt|soat|agent|oas)-[A-Za-z0-9_-]{20,64}/g,
+  },
+  {
+    name: 'Slack token',
+    marks: ['xox', 'xapp-'],
+    pattern: /\bxox[abeoprs]-(?:\d{1,20}-){1,5}[A-Za-z0-9-]{10,80}|\bxapp-\d-[A-Z0-9]+-\d+-[a-f0-9]{20,}/g,
+  },
+  {
+    name: 'Slack webhook',
+    marks: ['hooks.slack.com'],
+    pattern: /\bhooks\.slack\.com\/services\/T[A-Z0-9]{6,}\/B[A-Z0-9]{6,}\/[A-Za-z0-9]{20,}/g,
+  },
+  { name: 'Google API key', marks: ['AIza'], pattern: /\bAIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])/g },
+  { name: 'Google OAuth secret', marks: ['GOCSPX-'], pattern: /\bGOCSPX-[A-Za-z0-9_-]{28}(?![A-Za-z0-9_-])/g },
+  {
+    name: 'Stripe key',
+    marks: ['k_live_', 'whsec_'],
+    pattern: /\b(?:sk|rk)_live_[A-Za-z0-9]{20,247}\b|\bwhsec_[A-Za-z0-9+/]{32,}/g,
+  },
+  { name: 'npm token', marks: ['npm_'], pattern: /\bnpm_[A-Za-z0-9]{36}\b/g },
+  { name: 'PyPI token', marks: ['pypi-AgE'], pattern: /\bpypi-AgE[A-Za-z0-9_-]{50,}/g },
+  { name: 'RubyGems key', marks: ['rubygems_'], pattern: /\brubygems_[a-f0-9]{48}\b/g },
   {
     name: 'OpenAI key',
+    marks: ['sk-'],
     pattern: /\bsk-(?:proj|svcacct|admin)-[A-Za-z0-9_-]{40,}|\bsk-[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20}\b/g,
   },
-  { name: 'Anthropic key', pattern: /\bsk-ant-[a-z]+\d{2}-[A-Za-z0-9_-]{60,}/g },
-  { name: 'Hugging Face token', pattern: /\bhf_[A-Za-z]{34}\b/g },
-  { name: 'SendGrid key', pattern: /\bSG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}\b/g },
-  { name: 'Twilio key', pattern: /\bSK[a-f0-9]{32}\b/g },
-  { name: 'DigitalOcean token', pattern: /\bdo[opr]_v1_[a-f0-9]{64}\b/g },
-  { name: 'Azure storage key', pattern: /\bAccountKey=[A-Za-z0-9+/]{86}==/g },
+  { name: 'Anthropic key', marks: ['sk-ant-'], pattern: /\bsk-ant-[a-z]+\d{2}-[A-Za-z0-9_-]{60,}/g },
+  { name: 'Hugging Face token', marks: ['hf_'], pattern: /\bhf_[A-Za-z]{34}\b/g },
+  { name: 'SendGrid key', marks: ['SG.'], pattern: /\bSG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}\b/g },
+  { name: 'Twilio key', marks: ['SK'], pattern: /\bSK[a-f0-9]{32}\b/g },
+  { name: 'DigitalOcean token', marks: ['dop_v1_', 'doo_v1_', 'dor_v1_'], pattern: /\bdo[opr]_v1_[a-f0-9]{64}\b/g },
+  { name: 'Azure storage key', marks: ['AccountKey='], pattern: /\bAccountKey=[A-Za-z0-9+/]{86}==/g },
   {
     name: 'private key',
-    pattern: /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY(?: BLOCK)?-----\s*(?:\\n)?[A-Za-z0-9+/=:\s\\-]{60}/g,
+    marks: ['PRIVATE KEY'],
+    pattern: /-----BEGIN (?:[A-Z]{1,20} ){0,5}PRIVATE KEY(?: BLOCK)?-----\s*(?:\\n)?[A-Za-z0-9+/=:\s\\-]{60}/g,
   },
 ];
 
@@ -79,9 +108,11 @@ function secretsIn(content: Content | null): readonly Secret[] {
   const seen = known.get(content);
   if (seen !== undefined) return seen;
   const text = textOf(content);
-  const secrets = secretPatterns.flatMap(({ name, pattern }) =>
+  const possible = secretPatterns.filter(({ marks }) => marks.some((mark) => text.includes(mark)));
+  const lineAt = possible.length === 0 ? null : linesIn(text);
+  const secrets = possible.flatMap(({ name, pattern }) =>
     [...text.matchAll(pattern)]
-      .map((match) => ({ name, line: lineAt(text, match.index), text: match[1] ?? match[0] }))
+      .map((match) => ({ name, line: lineAt?.(match.index) ?? 1, text: match[1] ?? match[0] }))
       .filter((secret) => !isPlaceholder(secret.text)),
   );
   known.set(content, secrets);

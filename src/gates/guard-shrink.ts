@@ -27,7 +27,7 @@ export function shrinkRule({ work, testsAllow }: RuleContext): GuardRule {
     needsBefore: ({ path }) => languageOf(path) !== null,
     see({ change, before, after }) {
       const language = languageOf(change.path);
-      if (language === null) return;
+      if (language === null || isLarge(before) || isLarge(after)) return;
       // What an Issue may take away is not missed, wherever it went.
       const allowed = testsAllow(change.path);
       const was = allowed ? nothing : count(change.path, before, language);
@@ -38,6 +38,11 @@ export function shrinkRule({ work, testsAllow }: RuleContext): GuardRule {
       return shrunk(seen).map((found) => guardFinding(work, { rule: 'shrink', allow: allow(found.file), ...found }));
     },
   };
+}
+
+/** Nobody writes such tests; counting in them would only take time. */
+function isLarge(content: Content | null): boolean {
+  return content?.kind === 'large' || (content?.kind === 'text' && content.bytes > 2 * 1024 * 1024);
 }
 
 /** Tells files with tests, and their language, from others. */

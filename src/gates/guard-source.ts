@@ -7,7 +7,7 @@ const doubleQuoted = String.raw`"(?:[^"\\\n]|\\[^])*"`;
 const singleQuoted = String.raw`'(?:[^'\\\n]|\\[^])*'`;
 const backQuoted = String.raw`${'`'}(?:[^${'`'}\\]|\\[^])*${'`'}`;
 const block = String.raw`\/\*[^]*?(?:\*\/|(?![^]))`;
-const regexLiteral = String.raw`\/(?<=(?:[=(,:;!&|?{}[\n]|\breturn)[ \t]*\/)(?![*/])(?:[^/\\\n[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/`;
+const regexLiteral = String.raw`\/(?<=(?:[=(,:;!&|?{}[\n]|\breturn)[ \t]*\/)(?![*/])(?:[^/\\\n[]|\\.|\[(?:[^\]\\\n]|\\.){0,300}\]){1,600}\/`;
 
 const comments: Readonly<Record<Syntax, string>> = {
   js: String.raw`\/\/[^\n]*|${block}`,
@@ -23,7 +23,7 @@ const strings: Readonly<Record<Syntax, string>> = {
   // A quote alone may be a lifetime.
   c: [
     String.raw`"""[^]*?"""`,
-    String.raw`r(#+)"[^]*?"\1`,
+    String.raw`r(#{1,5})"[^]{0,20000}?"\1`,
     doubleQuoted,
     backQuoted,
     String.raw`'(?:[^'\\\n]|\\[^\n]{1,8})'`,

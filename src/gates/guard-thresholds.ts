@@ -1,7 +1,7 @@
 /** Bars in the configuration of coverage, lint and type checks: they may be raised, not lowered. */
 import { posix } from 'node:path';
 import type { Finding } from '../issue.js';
-import { lineAt, textOf } from './guard-contents.js';
+import { linesIn, textOf } from './guard-contents.js';
 import { runnerOf } from './guard-gate-files.js';
 import { guardFinding, inIssue, type GuardRule, type RuleContext } from './guard-rule.js';
 import { withoutComments, type Syntax } from './guard-source.js';
@@ -23,25 +23,28 @@ const configs: readonly (readonly [name: RegExp, syntax: Syntax])[] = [
   [/^build\.gradle(?:\.kts)?$|^build\.sbt$/, 'c'],
 ];
 
-const number = String.raw`(\d+(?:\.\d+)?)`;
+/** Larger ones are written by tools. */
+const largestConfig = 256 * 1024;
+
+// Every repetition has an end: what is read here may be written to make reading it slow.
+const number = String.raw`["']?(\d{1,9}(?:\.\d{1,9})?)`;
 /** Lower is looser. */
 const floors = new RegExp(
-  String.raw`\b(branches|functions|lines|statements|check-coverage|cov-fail-under|fail[-_]under|minimum_coverage(?:_by_file)?|minimum|min[-_]?coverage|coverage[-_]?threshold|coverageMinimum\w*|target)\b["']?\s*(?:[:=>]|\s)+\s*["']?` +
-    number,
+  String.raw`\b(branches|functions|lines|statements|check-coverage|cov-fail-under|fail[-_]under|minimum_coverage(?:_by_file)?|minimum|min[-_]?coverage|coverage[-_]?threshold|coverageMinimum\w{0,20}|target)\b["']?[\s:=>]{1,20}${number}`,
   'gi',
 );
 /** Higher is looser. */
 const roofs = new RegExp(
-  String.raw`\b(max[-_]?warnings|max[-_]?line[-_]?length|max[-_]?complexity|cognitive-complexity-threshold|cyclomatic-complexity-threshold|too-many-\w+-threshold|complexity|max[-_](?:args|locals|branches|statements|lines|lines-per-function|params|depth|nested-callbacks))\b["']?\s*(?:[:=>]|\s|\[\s*["']\w+["']\s*,)+\s*(?:\{\s*["']?max["']?\s*:\s*)?["']?` +
-    number,
+  String.raw`\b(max[-_]?warnings|max[-_]?line[-_]?length|max[-_]?complexity|cognitive-complexity-threshold|cyclomatic-complexity-threshold|too-many-\w{1,20}-threshold|complexity|max[-_](?:args|locals|branches|statements|lines|lines-per-function|params|depth|nested-callbacks))\b["']?[\s:=>]{1,20}(?:\[\s{0,9}["']\w{1,9}["']\s{0,9},\s{0,20})?(?:\{\s{0,9}["']?max["']?\s{0,9}:\s{0,9})?${number}`,
   'gi',
 );
 const switches =
-  /\b(strict\w*|no(?!Emit|Resolve|Lib|Check|ErrorTrunc)[A-Z]\w+|alwaysStrict|exactOptionalPropertyTypes|useUnknownInCatchVariables|checkJs|disallow_\w+|warn_\w+|check_untyped_defs|no_implicit_\w+)\b["']?\s*[:=]\s*(true|false)\b/gi;
+  /\b(strict\w{0,40}|no(?!Emit|Resolve|Lib|Check|ErrorTrunc)[A-Z]\w{1,60}|alwaysStrict|exactOptionalPropertyTypes|useUnknownInCatchVariables|checkJs|disallow_\w{1,40}|warn_\w{1,40}|check_untyped_defs|no_implicit_\w{1,40})\b["']?\s{0,9}[:=]\s{0,9}(true|false)\b/gi;
 /** True is looser. */
 const escapes =
-  /\b(noCheck|skipTests|maven\.test\.skip|testFailureIgnore|failIfNoTests|ignoreFailures|allowEmpty|passWithNoTests|ignore_errors|ignore_missing_imports)\b["']?\s*(?:[:=>]|\s)\s*["']?(true|false)\b/gi;
-const severities = /["']?((?:@[\w-]+\/)?[\w-]+(?:\/[\w-]+)*)["']?\s*:\s*\[?\s*["'](off|warn|error)["']/g;
+  /\b(noCheck|skipTests|maven\.test\.skip|testFailureIgnore|ignoreFailures|passWithNoTests|ignore_errors|ignore_missing_imports)\b["']?[\s:=>]{1,9}["']?(true|false)\b/gi;
+const severities =
+  /(?<![\w@/-])["']?((?:@[\w-]{1,60}\/)?[\w-]{1,80}(?:\/[\w-]{1,80}){0,3})["']?\s{0,9}:\s{0,9}\[?\s{0,9}["'](off|warn|error)["']/g;
 const ranks: Readonly<Record<string, number>> = { off: 0, warn: 1, error: 2 };
 
 interface Bar {
@@ -60,9 +63,11 @@ export function thresholdRule({ work, testsAllow }: RuleContext): GuardRule {
     see({ change: { path }, before, after }) {
       const syntax = syntaxOf(path);
       if (syntax === null || before?.kind !== 'text' || after.kind !== 'text') return;
+      if (before.bytes > largestConfig || after.bytes > largestConfig) return;
+      const lineAt = linesIn(textOf(after));
       for (const { name, index, was, is } of loosened(textOf(before), textOf(after), syntax)) {
         const message = `${JSON.stringify(name)} is ${is} instead of ${was}, which asks for less; put it back`;
-        const line = index === null ? {} : { line: lineAt(textOf(after), index) };
+        const line = index === null ? {} : { line: lineAt(index) };
         findings.push(
           guardFinding(work, { rule: 'threshold', file: path, ...line, message, allow: inIssue('tests', path) }),
         );

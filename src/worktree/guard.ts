@@ -22,6 +22,7 @@ import {
 import { printable } from '../platform/text.js';
 import type { Git, TreeEntry } from './git-types.js';
 import { treeMode } from './objects.js';
+import { namesOf } from './tree-names.js';
 
 const linkMode = '120000';
 const submoduleMode = '160000';
@@ -69,7 +70,7 @@ export async function surveyFolder(
   let hasUntracked = tracked === null;
   await walkFolders(folder, async (prefix, entries) => {
     const tree = trees.get(prefix);
-    const known = tree === undefined ? null : await treeNames(tracked, tree);
+    const known = tree === undefined || tracked === null ? null : await namesOf(tracked.git, tree);
     trees.delete(prefix);
     if (entries === null) found.unreadable.push(prefix);
     const folders: string[] = [];
@@ -77,16 +78,17 @@ export async function surveyFolder(
       const { name } = on;
       if (prefix === '' && name === '.git') continue;
       const path = prefix === '' ? name : `${prefix}/${name}`;
-      const entry = known?.get(name);
-      if (entry === undefined && known !== null && tracked?.isKept(name) === false) hasUntracked = true;
+      const below = known?.folders.get(name);
+      const isTracked = below !== undefined || known?.others.has(name) === true;
+      if (!isTracked && known !== null && tracked?.isKept(name) === false) hasUntracked = true;
       if (skip.has(path)) continue;
       if (isTrap(name, on)) found.traps.push(path);
       if (isSpecial(on)) found.special.push(path);
       if (isGitName(name)) found.repositories.push(path);
       else if (on.isDirectory()) {
         folders.push(name);
-        if (entry?.mode === treeMode) trees.set(path, entry.oid);
-        else if (entry !== undefined) hasUntracked = true;
+        if (below !== undefined) trees.set(path, below);
+        else if (isTracked) hasUntracked = true;
       }
     }
     return folders;
@@ -110,18 +112,6 @@ class Findings {
     };
   }
 }
-
-async function treeNames(tracked: Tracked | null, tree: Oid): Promise<ReadonlyMap<string, TreeEntry>> {
-  const entries = (await tracked?.git.readTree(tree)) ?? [];
-  const known = namesOfTrees.get(entries);
-  if (known !== undefined) return known;
-  const names = new Map(entries.map((entry) => [entry.name, entry]));
-  namesOfTrees.set(entries, names);
-  return names;
-}
-
-/** Trees are few and folders are walked often: for as long as git's side keeps a tree. */
-const namesOfTrees = new WeakMap<readonly TreeEntry[], ReadonlyMap<string, TreeEntry>>();
 
 /** Files that git reads in whichever folder it looks at. */
 const readByGit = new Set(['.gitignore', '.gitattributes', '.gitmodules']);
@@ -153,9 +143,7 @@ export async function removeTraps(git: Pick<Git, 'readTree'>, folder: string, tr
   const prefixes: string[] = [];
   const visit = async (oid: Oid, prefix: string): Promise<void> => {
     prefixes.push(prefix);
-    for (const { name, mode, oid: below } of await git.readTree(oid)) {
-      if (mode === treeMode) await visit(below, `${prefix}${name}/`);
-    }
+    for (const [name, below] of (await namesOf(git, oid)).folders) await visit(below, `${prefix}${name}/`);
   };
   await visit(tree, '');
   const paths = ['.gitmodules', ...prefixes.map((prefix) => `${prefix}.gitattributes`)];

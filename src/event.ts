@@ -26,7 +26,10 @@ export type SpecCause =
   | 'validate-red'
   | 'budget-spent'
   | 'cannot-run-here'
-  | 'operation-failures';
+  | 'operation-failures'
+  /** What it depends on does not merge, or is red together. */
+  | 'stack-conflict'
+  | 'stack-red';
 
 /** How an Issue looks when a run starts or is recovered. */
 export interface IssueFacts {

@@ -47,7 +47,7 @@ export async function readBacklog(source: BacklogSource): Promise<Result<readonl
   }
   const nodes = found.filter((spec) => spec.plan === 'run' || spec.plan === 'asking');
   for (const on of new Set(nodes.flatMap((node) => node.dependsOn))) {
-    if (!known.has(on) && (await provedTip(source, on)).kind !== 'none') known.add(on);
+    if (!known.has(on) && (await provedTip(source, on)).kind === 'proved') known.add(on);
   }
   const problems = checkBacklog(nodes, known);
   if (problems.length > 0) {

@@ -27,6 +27,7 @@ import { refuse } from './refuse.js';
 import { runToEnd, whileLocked } from './run-spec.js';
 import { openShared, type Shared } from './shared.js';
 import { write, type Terminal } from './show.js';
+import { stackOf } from './stacking.js';
 import { whileShown, type Shown } from './showing.js';
 import type { Policy } from '../policy.js';
 import { giroVersion } from './version.js';
@@ -194,12 +195,16 @@ class RunningNight {
     const prepared = await prepareSpec(policy, { git, top, spec: spec.id, issue: null, named: false, at });
     if (!prepared.ok) return prepared;
     const share = this.#shared.agents.share(this.#night.specs.indexOf(spec));
+    const { spec: parsed } = prepared.value.parsed;
+    const stack = await stackOf({ git, policy }, { ...parsed, tip: prepared.value.tip });
+    if (!stack.ok) return stack;
     const ended = await whileLocked(opened, prepared.value, (lock) =>
       runToEnd(
         {
           opened,
           prepared: prepared.value,
           only: null,
+          stack: stack.value,
           folder: join(runFolder, spec.id),
           terminal,
           stopping,

@@ -4,12 +4,12 @@ import { ok, type Failure, type Result } from '../failure.js';
 import type { IssueId, IssueState, Oid } from '../issue.js';
 import { runIssue } from '../loop/issue-loop.js';
 import type { IssueLoopPorts, IssueRecord } from '../loop/ports.js';
-import { runSpec, type SpecEnd, type SpecLoopPorts } from '../loop/spec-loop.js';
+import { runSpec, type AlongEnd, type SpecEnd, type SpecLoopPorts } from '../loop/spec-loop.js';
 import type { Clock } from '../platform/clock.js';
 import { schedule } from '../scheduler/scheduler.js';
 import type { AgentShare } from '../scheduler/slots.js';
 import type { BranchFacts } from '../store/integration.js';
-import { findBase } from '../store/intake.js';
+import { findBase, findUserBase } from '../store/intake.js';
 import { Journal } from '../store/journal.js';
 import type { RunLock } from '../store/lock.js';
 import { readSpecAt } from '../store/read.js';
@@ -18,7 +18,7 @@ import { codeTree, specsTree } from '../store/tree.js';
 import type { OpenedGit } from '../worktree/git-types.js';
 import { Lane } from '../worktree/lane.js';
 import { estimatesOf } from './estimates.js';
-import { finishSpec, land, publish, type LandingPorts } from './landing.js';
+import { finishSpec, land, landAlong, publish, type LandingPorts } from './landing.js';
 import {
   checkedOutIn,
   journalOf,
@@ -32,6 +32,7 @@ import { hooksNotice } from './hooks-notice.js';
 import type { Prepared } from './prepare.js';
 import { planningOf } from './planning.js';
 import type { Shared } from './shared.js';
+import { alongNotices, type Stack } from './stacking.js';
 import { openWorkshop, type Workshop } from './workshop.js';
 
 /** What a run is given; everything was checked before. */
@@ -41,6 +42,8 @@ export interface EngineRequest {
   /** Permission to write the Spec's branches. */
   readonly lock: RunLock;
   readonly top: string;
+  /** What a first run starts from, and what is taken along. */
+  readonly stack: Stack;
   /** Only this Issue; `null`: all of them. */
   readonly only: IssueId | null;
   readonly shared: Shared;
@@ -92,7 +95,8 @@ interface Moving {
 export async function runEngine(request: EngineRequest): Promise<Result<EngineEnd, Failure>> {
   const { git, prepared, clock, emit } = request;
   const before = new Set(await git.user.uncommitted());
-  const base = prepared.tip === null ? git.user.head : ((await findBase(git, prepared.tip)) ?? git.user.head);
+  const { stack } = request;
+  const base = prepared.tip === null ? stack.base : ((await findBase(git, prepared.tip)) ?? git.user.head);
   const facts: BranchFacts = {
     ...{ git, base, spec: prepared.spec, giro: request.giro },
     now: () => clock.now(),
@@ -105,7 +109,10 @@ export async function runEngine(request: EngineRequest): Promise<Result<EngineEn
   if (hooks !== null) emit({ type: 'run.notice', level: 'warning', message: hooks });
   const opened = await openSpec(opening);
   if (!opened.ok) return opened;
-  const baseSpecs = await specsTree(git, (await git.readCommit(base)).tree);
+  for (const message of await alongNotices(git, stack, opened.value.fresh))
+    emit({ type: 'run.notice', level: 'info', message });
+  const userBase = (await findUserBase(git, opened.value.tip)) ?? base;
+  const baseSpecs = await specsTree(git, (await git.readCommit(userBase)).tree);
   const workshop = await openWorkshop({ ...request, baseSpecs, remember: true });
   if (!workshop.ok) return workshop;
   try {
@@ -177,11 +184,22 @@ function specPorts(running: Running): Omit<SpecLoopPorts, keyof ReturnType<typeo
     base: landing.facts.base,
     tipCode: async () => codeTree(git, (await git.readCommit(landing.lane.tip)).tree),
     states: () => running.states,
+    takeAlong: () => takeAlong(running),
     runIssues: () => runIssues(running),
     finish: (end) => finishSpec(landing, end),
     only: request.only,
     asked: prepared.before === 'needs-human',
   };
+}
+
+/** One after the other, before anything starts. */
+async function takeAlong(running: Running): Promise<AlongEnd | null> {
+  const { request, landing } = running;
+  for (const along of request.stack.along) {
+    const end = await landAlong(landing, along);
+    if (end !== null) return end;
+  }
+  return null;
 }
 
 function planning(running: Running): ReturnType<typeof planningOf> {

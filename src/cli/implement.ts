@@ -16,6 +16,7 @@ import { refuse } from './refuse.js';
 import { provedAlready, provedAlreadyEvent, runToEnd, whileLocked, type SpecRun } from './run-spec.js';
 import { openShared } from './shared.js';
 import { write, type Terminal } from './show.js';
+import { stackOf } from './stacking.js';
 import { whileShown, type Shown } from './showing.js';
 import { findIssue, someOf } from './target.js';
 
@@ -58,6 +59,9 @@ async function implementSpec(
   if (!prepared.ok) return refuse(prepared.failure);
   const only = onlyIssue(prepared.value, named.issue);
   if (!only.ok) return refuse(only.failure);
+  const { policy, parsed, tip } = prepared.value;
+  const stack = await stackOf({ git, policy }, { ...parsed.spec, tip });
+  if (!stack.ok) return refuse(stack.failure);
   if (options.dryRun) return dryRun(prepared.value, git.user.head, asked);
   const proved = await provedAlready(git, prepared.value);
   if (proved !== null) {
@@ -66,7 +70,14 @@ async function implementSpec(
     write(terminal, options.json ? `${ndjsonOf(line)}\n` : `${proved.join('\n')}\n`);
     return { exit: exitCodes.proof };
   }
-  const run = { opened, prepared: prepared.value, only: only.value, folder: opened.runFolder, terminal };
+  const run = {
+    opened,
+    prepared: prepared.value,
+    stack: stack.value,
+    only: only.value,
+    folder: opened.runFolder,
+    terminal,
+  };
   const ended = await whileLocked(opened, prepared.value, (lock) =>
     whileShown({ ...opened, options, terminal, specs: 'one' }, (shown) => runShown(run, { lock, options }, shown)),
   );
@@ -74,7 +85,7 @@ async function implementSpec(
 }
 
 async function runShown(
-  run: Pick<SpecRun, 'opened' | 'prepared' | 'only' | 'folder' | 'terminal'>,
+  run: Pick<SpecRun, 'opened' | 'prepared' | 'stack' | 'only' | 'folder' | 'terminal'>,
   held: { readonly lock: RunLock; readonly options: ImplementOptions },
   shown: Shown,
 ): Promise<ProcessEnd> {

@@ -4,20 +4,26 @@ import type { Emit } from '../event.js';
 import { definitionHash, describeGate } from '../gates/definition.js';
 import type { Verdict, Verifier } from '../gates/gate.js';
 import { dueGates } from '../gates/gate.js';
-import type { Oid } from '../issue.js';
+import type { Oid, SpecSlug } from '../issue.js';
 import { onlyBroken } from '../loop/decide.js';
 import { gateNotes, shortHash } from '../loop/notes.js';
 import type { LaneAnswer } from '../loop/ports.js';
-import { specGates, type SpecFinish, type SpecWritten } from '../loop/spec-loop.js';
+import { specGates, type AlongEnd, type SpecFinish, type SpecWritten } from '../loop/spec-loop.js';
 import { printable } from '../platform/text.js';
 import type { Policy } from '../policy.js';
 import { appendEscalation, appendValidation } from '../store/history.js';
-import { escalationCommit, landedCommit, specStateCommit, type BranchFacts } from '../store/integration.js';
+import {
+  escalationCommit,
+  landedCommit,
+  specStateCommit,
+  stackedCommit,
+  type BranchFacts,
+} from '../store/integration.js';
 import type { Journal } from '../store/journal.js';
-import { codeTree } from '../store/tree.js';
+import { codeTree, joinTree, specsTree } from '../store/tree.js';
 import { trailer } from '../store/trailers.js';
 import type { Git } from '../worktree/git-types.js';
-import type { Lane, Recording } from '../worktree/lane.js';
+import type { Lane, Mergeable, Recording } from '../worktree/lane.js';
 import { saveCommit } from '../worktree/salvage.js';
 
 /** What landings stand on. */
@@ -81,6 +87,56 @@ export async function land(ports: LandingPorts, journal: Journal): Promise<LaneA
 function ranBefore(policy: Policy, journal: Journal, verdict: Verdict): boolean {
   const own = new Set(dueGates(policy.gates, 'issue', journal.issue.gates).map((gate) => gate.name));
   return verdict.gates.some((gate) => gate.cause === 'cannot-run-here' && own.has(gate.gate));
+}
+
+/** Takes the proven work of another Spec through the lane; `null`: it is on the branch. */
+export async function landAlong(
+  ports: LandingPorts,
+  along: { readonly spec: SpecSlug; readonly tip: Oid },
+): Promise<AlongEnd | null> {
+  const { facts, lane, policy, signal, verifier } = ports;
+  const { git } = facts;
+  const landing = await lane.land<Verdict>({
+    mine: () => standInOf(git, lane.tip, along.tip),
+    onCandidate: () => undefined,
+    verify: (code, tip) =>
+      verifier.verify({
+        ...{ scope: 'integration', issue: null, attempt: null, codeTree: code, signal },
+        gates: dueGates(policy.gates, 'integration', []),
+        subject: { commit: along.tip, base: tip },
+      }),
+    commit: (tip, code, verdict) => stackedCommit(facts, { tip, code, along, gates: gateNotes(verdict) }),
+    onHeld: (message) => {
+      ports.emit({ type: 'run.notice', level: 'warning', message });
+    },
+  });
+  switch (landing.kind) {
+    case 'landed':
+      return null;
+    case 'held':
+    case 'stopped':
+      return landing;
+    case 'conflict': {
+      const findings = landing.files.map((file) => ({ file, message: `conflicts with giro/${along.spec}` }));
+      const why = `giro/${along.spec} was to be taken along; nothing of ${facts.spec} was started`;
+      return { kind: 'asks', asks: { cause: 'stack-conflict', why, findings, questions: [] } };
+    }
+    case 'red': {
+      const why = `giro/${along.spec} merges, and is red together with the rest; nothing of ${facts.spec} was started`;
+      const cause = onlyBroken(landing.verdict) ? 'cannot-run-here' : 'stack-red';
+      return { kind: 'asks', asks: { cause, why, findings: landing.verdict.findings, questions: [] } };
+    }
+  }
+}
+
+/** The code of another Spec's tip, so that only code can conflict. */
+async function standInOf(git: Git, tip: Oid, theirs: Oid): Promise<Mergeable> {
+  const base = await git.mergeBase(tip, theirs);
+  const code = await codeOf(git, theirs);
+  const specs = base === null ? null : await specsTree(git, (await git.readCommit(base)).tree);
+  const tree = await joinTree(git, code, specs);
+  const commit = await git.writeCommit({ tree, parents: base === null ? [] : [base], message: 'stand-in\n', at: 0 });
+  return { commit, base: base ?? theirs, code };
 }
 
 /** Shows an escalated Issue on the integration branch. What its own branch cannot hold any more is saved (L6). */

@@ -158,6 +158,7 @@ async function takeIn(ports: OpeningPorts): Promise<Result<Oid, Failure>> {
     read: prepared.read,
     intake,
     kind: tip === null ? 'snapshot' : 'import',
+    ...(tip === null && facts.base !== git.user.head ? { userBase: git.user.head } : {}),
   });
   const moved = await git.moveRef(ref, commit, tip);
   if (!moved.ok) {

@@ -11,7 +11,7 @@ import { systemClock } from '../platform/clock.js';
 import type { Policy } from '../policy.js';
 import { statementOf } from '../report/proof.js';
 import type { IssueState } from '../issue.js';
-import { findBase } from '../store/intake.js';
+import { findUserBase } from '../store/intake.js';
 import { notesRef } from '../store/notes.js';
 import { findValidated, landedProofs, readSpecProof, type IssueProof, type Proof } from '../store/proof.js';
 import { readSpecAt } from '../store/read.js';
@@ -239,7 +239,7 @@ async function newestProof({ git, tip }: Subject, landed: readonly IssueProof[])
 /** Runs the command gates on a clean checkout of the tip; no pass of the past counts. */
 async function runAgain(subject: Subject, runFolder: string): Promise<readonly ProofCheck[]> {
   const { git, policy, spec, tip, top, terminal } = subject;
-  const base = (await findBase(git, tip)) ?? tip;
+  const base = (await findUserBase(git, tip)) ?? tip;
   const stop = new AbortController();
   const shared = await openShared({
     ...{ commonDir: git.commonDir, name: spec, clock: systemClock },

@@ -23,6 +23,7 @@ import type { Opened } from './opened.js';
 import { checkedOutFailure, checkedOutIn } from './opening.js';
 import type { Prepared } from './prepare.js';
 import { noteProofs } from './proof-notes.js';
+import type { Stack } from './stacking.js';
 import type { Shared } from './shared.js';
 import type { Terminal } from './show.js';
 import type { Stopping } from './stopping.js';
@@ -32,6 +33,7 @@ import { giroVersion } from './version.js';
 export interface SpecRun {
   readonly opened: Opened;
   readonly prepared: Prepared;
+  readonly stack: Stack;
   /** Only this Issue; `null`: all of them. */
   readonly only: IssueId | null;
   readonly shared: Shared;
@@ -117,6 +119,7 @@ export async function runToEnd(run: SpecRun, lock: RunLock): Promise<Result<Endi
       prepared,
       lock,
       top: opened.top,
+      stack: run.stack,
       only: run.only,
       shared: run.shared,
       agents: run.agents,

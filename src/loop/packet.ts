@@ -89,6 +89,10 @@ function specQuestion(parts: SpecPacketParts): string {
       return `${first}, before any work. Can you repair the base?`;
     case 'budget-spent':
       return `${first}. May it go on?`;
+    case 'stack-conflict':
+      return `${first}. How do the Specs that it depends on go together?`;
+    case 'stack-red':
+      return `${first}, with what the Specs that it depends on have done and before any work of its own. What is wrong there?`;
     case 'cannot-run-here':
     case 'operation-failures':
       return `${first}. Can you repair what is around it, and run again?`;
@@ -110,6 +114,12 @@ function specOptions(cause: SpecCause, folder: string): readonly string[] {
         `option: add an Issue in ${folder}/issues/ and run again; it is implemented, then all is validated`,
         `option: say in ${folder}/SPEC.md what is missing and run again; the rounds begin anew`,
         'option: mend the gate in giro.toml and run again; the tip is validated with it',
+      ];
+    case 'stack-conflict':
+    case 'stack-red':
+      return [
+        `option: merge them yourself in a worktree of giro/${folder.split('/').at(-1) ?? ''} and run again; that commit is built upon`,
+        'option: mend one of them in its own Spec, prove it and run again; its new tip is taken along',
       ];
     case 'baseline-red':
     case 'budget-spent':

@@ -30,6 +30,10 @@ export type SpecEnd =
   | { readonly kind: 'held'; readonly message: string }
   | { readonly kind: 'stopped' };
 
+/** Why the work of other Specs could not be taken along. */
+export type AlongEnd =
+  { readonly kind: 'asks'; readonly asks: SpecAsks } | Extract<SpecEnd, { kind: 'held' | 'stopped' }>;
+
 /** What the Spec as a whole asks, in one line, and why. */
 export interface SpecQuestion {
   readonly cause: SpecAsks['cause'];
@@ -51,6 +55,8 @@ export interface SpecLoopPorts {
   readonly base: Oid;
   /** The code tree of the tip. */
   readonly tipCode: () => Promise<Oid>;
+  /** Takes along the proven work of what the Spec depends on; `null`: it is there. */
+  readonly takeAlong: () => Promise<AlongEnd | null>;
   /** Runs every Issue that can run; resolves when none is left that could. */
   readonly runIssues: () => Promise<void>;
   /** The durable state of each Issue now. */
@@ -99,6 +105,8 @@ const maxValidations = 8;
 
 /** Runs a Spec to its end. */
 export async function runSpec(ports: SpecLoopPorts): Promise<SpecEnd> {
+  const along = await ports.takeAlong();
+  if (along !== null) return along.kind === 'asks' ? asking(ports, along.asks) : along;
   if (ports.states().size === 0) {
     const first = await planned(ports, { request: { round: 0, gaps: '' }, findings: [] });
     if (first !== null) return first;

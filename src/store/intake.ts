@@ -108,6 +108,18 @@ export async function findBase(git: Git, tip: Oid): Promise<Oid | null> {
   return null;
 }
 
+/** Finds the commit the person was on when `giro/<spec>` was made, which may have been made from the tip of another Spec. */
+export async function findUserBase(git: Git, tip: Oid): Promise<Oid | null> {
+  for (let next: Oid | undefined = tip; next !== undefined;) {
+    const { message, parents } = await git.readCommit(next);
+    const base = checkpointOf(message) === 'snapshot' ? trailer(message, 'Giro-User-Base') : undefined;
+    if (base !== undefined) return (await git.readCommit(parseOid(base))).oid;
+    if (checkpointOf(message) === 'snapshot') break;
+    next = parents[0];
+  }
+  return findBase(git, tip);
+}
+
 interface Edit {
   readonly bytes: Buffer;
   /** The version it was made from, as far as that can be told. */

@@ -4,7 +4,7 @@ import type { GateNote, Oid, SpecSlug } from '../issue.js';
 import { shortOid } from '../issue.js';
 import { printable } from '../platform/text.js';
 import { specsFolder, type SpecState } from '../spec.js';
-import type { Git } from '../worktree/git-types.js';
+import type { Git, TreeTarget } from '../worktree/git-types.js';
 import { appendIntegration, noteSaved } from './history.js';
 import type { Intake } from './intake.js';
 import type { Journal } from './journal.js';
@@ -16,7 +16,7 @@ import { commitMessage, type Checkpoint } from './trailers.js';
 export interface BranchFacts {
   readonly git: Git;
   readonly spec: SpecSlug;
-  /** The user's commit that the branch was made from. */
+  /** What the branch was made from: the user's commit, or the proven tip of a Spec that this one depends on. */
   readonly base: Oid;
   readonly now: () => number;
   readonly iso: () => string;
@@ -33,6 +33,8 @@ export async function intakeCommit(
     readonly read: readonly SpecFile[] | null;
     readonly intake: Intake;
     readonly kind: 'snapshot' | 'import';
+    /** The commit the user was on, where the branch is made from another one. */
+    readonly userBase?: Oid;
   },
 ): Promise<Oid> {
   const { git, spec } = facts;
@@ -48,7 +50,10 @@ export async function intakeCommit(
   return git.writeCommit({
     tree: await withFiles(git, emptied, request.intake.files),
     parents: [parent, ...asRead],
-    message: message(facts, { checkpoint: kind, subject }),
+    message: message(facts, {
+      ...{ checkpoint: kind, subject },
+      ...(request.userBase === undefined ? {} : { trailers: { 'Giro-User-Base': request.userBase } }),
+    }),
     at: facts.now(),
   });
 }
@@ -87,6 +92,39 @@ export async function landedCommit(
       subject: `${journal.id}: ${journal.issue.title}`,
       body: `Integrated after ${String(journal.attempt)} ${journal.attempt === 1 ? 'attempt' : 'attempts'}.`,
       trailers: { 'Giro-Issue': journal.id, 'Giro-Code-Tree': code },
+    }),
+    at: facts.now(),
+  });
+}
+
+/** The commit that takes along the proven work of a Spec that this one depends on. */
+export async function stackedCommit(
+  facts: BranchFacts,
+  request: {
+    readonly tip: Oid;
+    readonly code: Oid;
+    readonly along: { readonly spec: SpecSlug; readonly tip: Oid };
+    readonly gates: readonly GateNote[];
+  },
+): Promise<Oid> {
+  const { git, spec } = facts;
+  const { tip, code, along, gates } = request;
+  const specs = await specsTree(git, (await git.readCommit(tip)).tree);
+  const theirs = await specsTree(git, (await git.readCommit(along.tip)).tree);
+  const common = await git.mergeBase(tip, along.tip);
+  const before = common === null ? null : await specsTree(git, (await git.readCommit(common)).tree);
+  const changed = theirs === null ? [] : await git.changedEntries(before, theirs);
+  const folders = changed.flatMap(({ name, is }): [string, TreeTarget][] =>
+    is === undefined || name === spec ? [] : [[`${specsFolder}/${name}`, is]],
+  );
+  return git.writeCommit({
+    tree: await git.editTree(await joinTree(git, code, specs), new Map(folders)),
+    parents: [tip, along.tip],
+    message: message(facts, {
+      checkpoint: 'stacked',
+      subject: `${spec}: takes along ${along.spec}, proved at ${shortOid(along.tip)}`,
+      body: gates.map(({ gate, verdict, note }) => `- gate ${gate}: ${verdict} · ${note}`).join('\n'),
+      trailers: { 'Giro-Code-Tree': code },
     }),
     at: facts.now(),
   });

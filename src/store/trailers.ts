@@ -13,6 +13,7 @@ export type Checkpoint =
   | 'integrated'
   | 'escalated'
   | 'answered'
+  | 'stacked'
   | 'validated'
   | 'state';
 

@@ -99,3 +99,98 @@ test('one that needs a human stops only what depends on it, and is not entered a
   const third = await night(project);
   expect(startsOf(third)).toEqual(['stuck']);
 });
+
+test('what depends on others starts at their proven tips, and what comes along is said', async () => {
+  const project = await makeBacklog({
+    store: { issues: ['01-a'] },
+    mail: { issues: ['01-a'] },
+    auth: { frontmatter: 'depends-on: [store]', issues: ['01-a'] },
+    shop: { frontmatter: 'depends-on: [mail, auth]', issues: ['01-a'] },
+  });
+  const run = await unchangedBy(project, () => night(project));
+  expect(run.stderr).toBe('');
+  expect(results(run)).toEqual({ mail: 'proved', store: 'proved', auth: 'proved', shop: 'proved' });
+  const started = (name: string) => eventsOf(run, 'run.started').find(({ spec }) => spec === name);
+  expect(started('store')?.base).toBe(await project.git('rev-parse', 'HEAD'));
+  expect(started('auth')?.base).toBe(await project.git('rev-parse', 'giro/store'));
+  expect(started('shop')?.base).toBe(await project.git('rev-parse', 'giro/mail'));
+  for (const file of ['store', 'mail', 'auth', 'shop'])
+    expect(await project.show('giro/shop', `${file}-01-a.txt`)).toBe(`by ${file}`);
+  expect(await project.git('log', '--first-parent', '--format=%s', 'giro/shop')).toContain('shop: takes along auth');
+  const said = eventsOf(run, 'run.notice').filter(({ spec }) => spec === 'shop');
+  expect(said.map(({ message }) => message).join('\n')).toContain('auth-01-a.txt, store-01-a.txt come along');
+  // giro's own records of the others are on the branch too, and the gates do not see them.
+  expect(await project.show('giro/shop', 'docs/specs/store/SPEC.md')).toContain('state: done');
+
+  const again = await night(project);
+  expect(again.code).toBe(0);
+  expect(startsOf(again)).toEqual([]);
+});
+
+test('tips that do not go together ask a human before anything starts; merged by hand, the Spec goes on', async () => {
+  const project = await makeBacklog(
+    {
+      left: { issues: ['01-a'] },
+      right: { issues: ['01-a'] },
+      both: { frontmatter: 'depends-on: [left, right]', issues: ['01-a'] },
+    },
+    { agent: 'if [ "$GIRO_SPEC" = both ]; then touch both.txt; else echo "$GIRO_SPEC" > same.txt; fi\n' },
+  );
+  const run = await night(project);
+  expect(run.code).toBe(2);
+  expect(results(run)).toEqual({ left: 'proved', right: 'proved', both: 'needs-human' });
+  expect(eventsOf(run, 'spec.escalated')).toMatchObject([{ spec: 'both', cause: 'stack-conflict' }]);
+  expect(eventsOf(run, 'attempt.started').map(({ spec }) => spec)).not.toContain('both');
+
+  await project.git('worktree', 'add', '-q', '../mend', 'giro/both');
+  await project.git('-C', '../mend', 'merge', '-q', '-X', 'ours', '-m', 'together', 'giro/right');
+  await project.git('worktree', 'remove', '../mend');
+  const again = await night(project);
+  expect(results(again)).toMatchObject({ both: 'proved' });
+  expect(await project.show('giro/both', 'same.txt')).toBe('left');
+});
+
+test('a single Spec starts at the proven tip as well, and is refused while there is none', async () => {
+  const project = await makeBacklog({
+    store: { issues: ['01-a'] },
+    auth: { frontmatter: 'depends-on: [store]', issues: ['01-a'] },
+  });
+  const early = await unchangedBy(project, () => project.giro(['implement', 'auth']));
+  expect(early.code).toBe(1);
+  expect(early.stderr).toContain('auth depends on store');
+  expect((await project.giro(['implement', 'store'])).code).toBe(0);
+  // Taken over by the person, and the branch is gone: its proof is in their history.
+  await project.git('add', '-A');
+  await project.git('commit', '-q', '-m', 'the Specs');
+  await project.git('merge', '-q', '-X', 'theirs', '-m', 'takes store', 'giro/store');
+  await project.git('branch', '-q', '-D', 'giro/store');
+  const run = await project.giro(['implement', 'auth', '--json']);
+  expect(run.code).toBe(0);
+  expect(eventsOf(run, 'run.started')[0]?.base).toBe(await project.git('rev-parse', 'HEAD'));
+  expect(await project.show('giro/auth', 'store-01-a.txt')).toBe('by store');
+  expect((await night(project)).code).toBe(0);
+});
+
+test('unknown names and circles are refused before anything starts; a wrong file only stops its own Spec', async () => {
+  const project = await makeBacklog({
+    store: { issues: ['01-a'] },
+    auth: { frontmatter: 'depends-on: [stor]', issues: ['01-a'] },
+  });
+  const unknown = await unchangedBy(project, () => night(project));
+  expect(unknown.code).toBe(1);
+  expect(unknown.stderr).toContain('docs/specs/auth/SPEC.md:3:');
+  expect(unknown.stderr).toContain('did you mean store?');
+
+  const spec = (on: string): string => `---\nstate: draft\ndepends-on: [${on}]\n---\n# S\n\nX.\n`;
+  await project.write('docs/specs/auth/SPEC.md', spec('store'));
+  await project.write('docs/specs/store/SPEC.md', spec('auth'));
+  const circle = await unchangedBy(project, () => night(project));
+  expect(circle.code).toBe(1);
+  expect(circle.stderr).toContain('auth -> store -> auth');
+
+  await project.write('docs/specs/store/SPEC.md', '---\nstate: draft\n---\n# S\n\nX.\n');
+  await project.write('docs/specs/auth/SPEC.md', '---\nstate: nonsense\n---\n# S\n\nX.\n');
+  const wrong = await night(project);
+  expect(wrong.code).toBe(1);
+  expect(results(wrong)).toEqual({ auth: 'failed', store: 'proved' });
+});

@@ -1,6 +1,7 @@
 /** Agents that make their own exam easier, on the built program: each is sent back with what it did. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
+import { blocksOf, readText } from '../docs/markdown.js';
 import { eventsOf, makeProject, unchangedBy, type Project } from '../rig/giro.js';
 
 const body =
@@ -103,4 +104,24 @@ test('a limit that a setting would lift beyond the ceiling is said before anythi
   const run = await unchangedBy(made, () => made.implement());
   expect(run.code).toBe(1);
   expect(run.stderr).toContain('`files` must be a whole number between 1 and 1000');
+});
+
+test('the example of docs/guards.md does what the text says', async () => {
+  const blocks = blocksOf(readText('docs/guards.md'));
+  const block = (language: string): string => blocks.find((one) => one.language === language)?.text ?? '';
+  const made = await makeProject({
+    spec: 'demo',
+    files: { 'package.json': block('json'), 'add.test.js': block('js') },
+    issues: { '01-work': {} },
+  });
+  await made.write('giro.toml', block('toml'));
+  const run = await made.implement();
+  expect(run.code).toBe(0);
+  const judged = eventsOf(run, 'attempt.judged');
+  expect(judged.map((event) => event.verdict)).toEqual(['fail', 'pass']);
+  expect(eventsOf(run, 'gate.finished').every((event) => event.verdict === 'pass')).toBe(true);
+  const shown = block('text')
+    .replace(/\s+/g, ' ')
+    .replace(/ or \.\.\.\)\s*$/, '');
+  expect(judged[0]?.findings[0]?.message).toContain(shown);
 });

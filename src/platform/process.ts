@@ -7,17 +7,16 @@
  * 3. No output passes through giro's memory, and no pipe is waited for: a daemon that keeps one open holds up nobody.
  * 4. No timer and no listener outlives the call.
  */
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
 import { stat } from 'node:fs/promises';
 import { resolve as resolvePath } from 'node:path';
+import { execa } from 'execa';
 import type { Ended } from '../event.js';
 import { allowManyListeners } from './clock.js';
 import type { Clock } from './clock.js';
 import type { Environment } from './environment.js';
 import { emptiesWithin, endGroup, signalGroup } from './group.js';
 import { membersOf, type GroupMember } from './members.js';
-import { closeStreams, openStreams, outputOf } from './streams.js';
+import { closeStreams, hasRoomToSpawn, openStreams, outputOf } from './streams.js';
 import type { Streams } from './streams.js';
 import { printable } from './text.js';
 
@@ -89,33 +88,51 @@ async function run(request: ProcessRequest, left: GroupMember[]): Promise<Ended>
   }
   try {
     if (request.signal.aborted) return cancelled(request.signal);
-    const started = start(request, streams);
-    if ('failure' in started) return couldNotStart(request, await reasonOf(await started.failure, request));
-    return await supervise(started.pid, started.exit, { request, streams, left });
+    if (!hasRoomToSpawn()) return couldNotStart(request, 'too many open files');
+    const child = start(request, streams);
+    if (child.pid === undefined) return couldNotStart(request, await reasonOf((await child).cause, request));
+    return await supervise(child.pid, child.then(naturalEnd), { request, streams, left });
   } finally {
     closeStreams(streams);
   }
 }
 
-/** A program that runs, or why it does not. */
-type Started = { readonly pid: number; readonly exit: Promise<Ended> } | { readonly failure: Promise<unknown> };
+interface Exit {
+  readonly exitCode?: number | undefined;
+  readonly signal?: string | undefined;
+}
 
-function start({ argv, cwd, env }: ProcessRequest, { input, output, log }: Streams): Started {
-  const [file, ...args] = argv;
-  let child: ChildProcess;
-  try {
-    child = spawn(file, args, { cwd, env, detached: true, stdio: [input ?? 'ignore', output, log] });
-  } catch (error) {
-    return { failure: Promise.resolve(error) }; // Some are thrown (E2BIG), some come as an event (ENOENT).
-  }
-  const { pid } = child;
-  if (pid === undefined) return { failure: new Promise((resolve) => child.once('error', resolve)) };
-  const exit = new Promise<Ended>((resolve) => {
-    child.once('exit', (code, signal) => {
-      resolve(code === null ? { kind: 'signalled', signal: signal ?? 'unknown' } : { kind: 'exited', code });
-    });
+function naturalEnd({ exitCode, signal }: Exit): Ended {
+  return exitCode === undefined
+    ? { kind: 'signalled', signal: signal ?? 'unknown' }
+    : { kind: 'exited', code: exitCode };
+}
+
+function start(request: ProcessRequest, streams: Streams) {
+  const [file, ...args] = request.argv;
+  return execa(file, args, {
+    cwd: request.cwd,
+    env: request.env,
+    extendEnv: false,
+    detached: true,
+    cleanup: false,
+    buffer: false,
+    reject: false,
+    verbose: 'none',
+    stdin: streams.input === null ? 'ignore' : descriptor(streams.input),
+    stdout: descriptor(streams.output),
+    stderr: descriptor(streams.log),
   });
-  return { pid, exit };
+}
+
+/** execa takes any descriptor; its types name only the first ten. */
+function descriptor(fd: number): 9 {
+  if (!isDescriptor(fd)) throw new Error(`not a file descriptor: ${String(fd)}`);
+  return fd;
+}
+
+function isDescriptor(fd: number): fd is 9 {
+  return Number.isInteger(fd) && fd > 2;
 }
 
 interface Supervision {

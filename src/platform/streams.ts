@@ -83,3 +83,23 @@ export function outputOf({ log, output, before }: Streams): number {
 export function closeStreams({ input, log, output }: Streams): void {
   for (const fd of new Set([input, log, output])) if (fd !== null) closeSync(fd);
 }
+
+const descriptorsOfASpawn = 4;
+
+/**
+ * Looks whether descriptors are left for a spawn. Without them Node emits an error on a child that has no streams, on which
+ * execa 9 trips: its own throw comes first and leaves that error to end giro.
+ */
+export function hasRoomToSpawn(): boolean {
+  const spare: number[] = [];
+  try {
+    while (spare.length < descriptorsOfASpawn) spare.push(openSync('/dev/null', 'r'));
+    return true;
+  } catch {
+    return false;
+  } finally {
+    spare.forEach((fd) => {
+      closeSync(fd);
+    });
+  }
+}

@@ -2,6 +2,7 @@
 import type { Evidence, Finding, IssueId, IssueState, Oid, Phase, SpecSlug } from './issue.js';
 import type { GateScope } from './policy.js';
 import type { SpecState } from './spec.js';
+import type { Usage } from './usage.js';
 
 /** How a process ended: exactly one of these; the first reason wins. */
 export type Ended =
@@ -178,6 +179,8 @@ export type EventBody =
       readonly result: 'committed' | 'failed' | 'operation' | 'stopped';
       readonly ended: Ended;
       readonly durationMs: number;
+      /** What its call took, as its program reports it; absent when no program was started. */
+      readonly usage?: Usage;
       readonly commit: Oid | null;
       readonly files: number;
       readonly insertions: number;
@@ -215,6 +218,8 @@ export type EventBody =
       readonly driver?: string;
       /** Model of the judge as its program reports it; null: unknown. Only with `driver`. */
       readonly model?: string | null;
+      /** What its calls took; only of a gate that a judge decided now. */
+      readonly usage?: Usage;
     }
   | {
       readonly type: 'attempt.judged';

@@ -1,5 +1,6 @@
 /** The unit of work inside a Spec, as values. Parsing is in `config/`, writing in `store/`. */
 import { createHash } from 'node:crypto';
+import type { Usage } from './usage.js';
 
 declare const specSlug: unique symbol;
 declare const issueId: unique symbol;
@@ -157,5 +158,7 @@ export interface WorkNote {
   readonly duration: string;
   readonly summary?: string;
   readonly question?: string;
+  /** Of the call of a model; absent: none was made. */
+  readonly usage?: Usage;
   readonly subjects: readonly string[];
 }

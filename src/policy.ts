@@ -7,6 +7,7 @@ export type DriverDefinition =
       readonly name: string;
       /** Program and arguments; a relative program with a slash is looked up from the repository root. */
       readonly run: readonly [string, ...string[]];
+      readonly reports: Reports;
       /** Names of further variables passed on from giro's own environment. */
       readonly env: readonly string[];
     }
@@ -15,8 +16,15 @@ export type DriverDefinition =
       readonly name: string;
       /** Path of the script file, relative to the repository root. */
       readonly script: string;
+      readonly reports: Reports;
       readonly env: readonly string[];
     };
+
+/** What a driver says of each of its calls. */
+export interface Reports {
+  readonly cost: boolean;
+  readonly tokens: boolean;
+}
 
 /** Where a gate is due. */
 export type GateScope = 'issue' | 'integration' | 'spec';
@@ -93,6 +101,19 @@ export interface Budget {
   readonly noProgress: number;
   /** Red attempts in a row that said `blocked` before an Issue escalates. */
   readonly blocked: number;
+  readonly issue: Allowance;
+  readonly spec: Allowance;
+  /** Of one run, whatever it runs. */
+  readonly run: Omit<Allowance, 'timeMs'>;
+  /** `allow`: calls whose cost or tokens nobody knows are made all the same, and are not counted. */
+  readonly unknownCost: 'refuse' | 'allow';
+}
+
+/** What may be spent; `null`: there is no limit. */
+export interface Allowance {
+  readonly timeMs: number | null;
+  readonly tokens: number | null;
+  readonly costUsd: number | null;
 }
 
 /** What a fresh worktree or gate checkout gets beyond the files of its commit. */

@@ -16,6 +16,7 @@ import { makeFolder } from '../platform/files.js';
 import { printable } from '../platform/text.js';
 import type { AgentShare } from '../scheduler/slots.js';
 import { backlogEnding, type SpecOutcome } from './backlog-ending.js';
+import { runLimit } from './budgeting.js';
 import { itemOf, readBacklog, type BacklogSpec } from './backlog-read.js';
 import type { Ending } from './ending.js';
 import { exitCodes } from './exit.js';
@@ -29,7 +30,7 @@ import { openShared, type Shared } from './shared.js';
 import { write, type Terminal } from './show.js';
 import { stackOf } from './stacking.js';
 import { whileShown, type Shown } from './showing.js';
-import type { Policy } from '../policy.js';
+import type { Budget, Policy } from '../policy.js';
 import { giroVersion } from './version.js';
 
 interface Asked {
@@ -43,12 +44,14 @@ export async function implementBacklog(opened: Opened, asked: Asked): Promise<Pr
   const { git, top } = opened;
   const policy = await readPolicy({ top, own: terminal.env, processors: availableParallelism() });
   if (!policy.ok) return refuse(policy.failure);
+  const limit = runLimit(policy.value, options.maxCost);
+  if (!limit.ok) return refuse(limit.failure);
   const specs = await readBacklog({ git, top, policy: policy.value, at: systemClock.iso() });
   if (!specs.ok) return refuse(specs.failure);
   if (options.dryRun) return preview(specs.value, asked);
   await makeFolder(opened.runFolder);
   return whileShown({ ...opened, options, terminal, specs: 'several' }, (shown) =>
-    runNight({ opened, options, policy: policy.value, specs: specs.value }, shown),
+    runNight({ opened, options, policy: policy.value, specs: specs.value, limit: limit.value }, shown),
   );
 }
 
@@ -69,6 +72,7 @@ interface Night {
   readonly options: ImplementOptions;
   readonly policy: Policy;
   readonly specs: readonly BacklogSpec[];
+  readonly limit: Budget['run'];
 }
 
 async function runNight(night: Night, shown: Shown): Promise<ProcessEnd> {
@@ -92,6 +96,7 @@ async function runNight(night: Night, shown: Shown): Promise<ProcessEnd> {
     concurrency,
     gates: policy.limits.gates,
     clock: systemClock,
+    limit: night.limit,
     onFree: () => {
       onFree();
     },
@@ -102,7 +107,7 @@ async function runNight(night: Night, shown: Shown): Promise<ProcessEnd> {
       running.consider();
     };
     const outcomes = await running.run();
-    const ending = backlogEnding(outcomes, { stopped: stopping.by() });
+    const ending = backlogEnding(outcomes, { stopped: stopping.by() ?? shared.spending.refused });
     feed.emit({ type: 'backlog.finished', ...ending, gitProcesses: opened.git.processes() });
     const by = stopping.by();
     return by === null ? { exit: ending.exit } : { signal: by };
@@ -144,7 +149,7 @@ class RunningNight {
 
   /** Starts whatever can start now; ends the night when nothing runs and nothing can. */
   consider(): void {
-    while (!this.#shown.stopping.signal.aborted && this.#shared.agents.free - this.#starting.size > 0) {
+    while (this.#mayStart() && this.#shared.agents.free - this.#starting.size > 0) {
       const next = this.#waiting.find((spec) => this.#blockers(spec).length === 0);
       if (next === undefined) break;
       this.#waiting.splice(this.#waiting.indexOf(next), 1);
@@ -153,6 +158,10 @@ class RunningNight {
       void this.#execute(next);
     }
     if (this.#running.size === 0) this.#finish();
+  }
+
+  #mayStart(): boolean {
+    return !this.#shown.stopping.signal.aborted && this.#shared.spending.refused === null;
   }
 
   /** What it depends on that is of this backlog and not proved. */

@@ -50,6 +50,7 @@ export async function demo(options: DemoOptions, terminal: Terminal): Promise<Pr
     {
       target: 'tally',
       concurrency: demoAgents,
+      maxCost: null,
       json: options.json,
       plain: options.plain,
       dryRun: false,

@@ -52,7 +52,7 @@ export function endingOf(parts: EndingParts): Ending {
         lines: [
           ...stray,
           standing,
-          `stopped: ${parts.stopped ?? 'on request'}; go on with: giro implement ${parts.spec}`,
+          `stopped: ${parts.stopped ?? parts.end.reason ?? 'on request'}; go on with: giro implement ${parts.spec}`,
         ],
       };
     case 'held': {

@@ -11,12 +11,14 @@ import type { AgentShare } from '../scheduler/slots.js';
 import type { BranchFacts } from '../store/integration.js';
 import { findBase, findUserBase } from '../store/intake.js';
 import { Journal } from '../store/journal.js';
+import { ledgerOf } from '../store/ledger.js';
 import type { RunLock } from '../store/lock.js';
 import { readSpecAt } from '../store/read.js';
 import { integrationRef } from '../store/refs.js';
 import { codeTree, specsTree } from '../store/tree.js';
 import type { OpenedGit } from '../worktree/git-types.js';
 import { Lane } from '../worktree/lane.js';
+import { openBudget } from './budgeting.js';
 import { estimatesOf } from './estimates.js';
 import { finishSpec, land, landAlong, publish, type LandingPorts } from './landing.js';
 import {
@@ -113,7 +115,8 @@ export async function runEngine(request: EngineRequest): Promise<Result<EngineEn
     emit({ type: 'run.notice', level: 'info', message });
   const userBase = (await findUserBase(git, opened.value.tip)) ?? base;
   const baseSpecs = await specsTree(git, (await git.readCommit(userBase)).tree);
-  const workshop = await openWorkshop({ ...request, baseSpecs, remember: true });
+  const budget = await openBudget(request, opened.value);
+  const workshop = await openWorkshop({ ...request, baseSpecs, budget, remember: true });
   if (!workshop.ok) return workshop;
   try {
     const stray = async (): Promise<readonly string[]> =>
@@ -177,6 +180,7 @@ function specPorts(running: Running): Omit<SpecLoopPorts, keyof ReturnType<typeo
     title: prepared.parsed.spec.title,
     policy: prepared.policy,
     verifier: workshop.verifier,
+    budget: workshop.budget,
     signal,
     noMore,
     emit,
@@ -209,6 +213,7 @@ function planning(running: Running): ReturnType<typeof planningOf> {
     ...landing,
     policy: prepared.policy,
     planner: workshop.planner,
+    budget: workshop.budget,
     clock,
     signal,
     emit,
@@ -235,6 +240,7 @@ async function runIssues(running: Running): Promise<void> {
   const opened = await withPlanned(running);
   const journals = await openJournals(opening, opened);
   for (const journal of journals.values()) {
+    running.workshop.budget.take(journal.id, ledgerOf(journal.entries));
     // Escalated on its own branch, but giro ended before that could be seen on the integration branch.
     if (journal.standing === 'needs-human' && journal.issue.state !== 'needs-human') await escalated(running, journal);
   }

@@ -4,9 +4,11 @@ import { stateOf } from '../backlog-state.js';
 import { failed, ok, type Failure, type Result } from '../failure.js';
 import type { IssueId, SpecSlug } from '../issue.js';
 import { systemClock } from '../platform/clock.js';
+import type { Budget } from '../policy.js';
 import { ndjsonOf } from '../report/ndjson.js';
 import type { RunLock } from '../store/lock.js';
 import { implementBacklog } from './backlog.js';
+import { runLimit } from './budgeting.js';
 import { dryRun } from './dry-run.js';
 import { exitCodes } from './exit.js';
 import { openRepository, type Opened } from './opened.js';
@@ -70,6 +72,8 @@ async function implementSpec(
     write(terminal, options.json ? `${ndjsonOf(line)}\n` : `${proved.join('\n')}\n`);
     return { exit: exitCodes.proof };
   }
+  const limit = runLimit(prepared.value.policy, options.maxCost);
+  if (!limit.ok) return refuse(limit.failure);
   const run = {
     opened,
     prepared: prepared.value,
@@ -79,14 +83,16 @@ async function implementSpec(
     terminal,
   };
   const ended = await whileLocked(opened, prepared.value, (lock) =>
-    whileShown({ ...opened, options, terminal, specs: 'one' }, (shown) => runShown(run, { lock, options }, shown)),
+    whileShown({ ...opened, options, terminal, specs: 'one' }, (shown) =>
+      runShown(run, { lock, options, limit: limit.value }, shown),
+    ),
   );
   return ended.ok ? ended.value : refuse(ended.failure);
 }
 
 async function runShown(
   run: Pick<SpecRun, 'opened' | 'prepared' | 'stack' | 'only' | 'folder' | 'terminal'>,
-  held: { readonly lock: RunLock; readonly options: ImplementOptions },
+  held: { readonly lock: RunLock; readonly options: ImplementOptions; readonly limit: Budget['run'] },
   shown: Shown,
 ): Promise<ProcessEnd> {
   const { feed, stopping, view, kind, terminal } = shown;
@@ -97,6 +103,7 @@ async function runShown(
     concurrency: held.options.concurrency ?? policy.limits.agents,
     gates: policy.limits.gates,
     clock: systemClock,
+    limit: held.limit,
   });
   const agents = shared.agents.share(0);
   const watched = { stopping, noMore: stopping.signal, emit: feed.of(spec), state: () => stateOf(feed.state, spec) };

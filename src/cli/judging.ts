@@ -1,14 +1,17 @@
 /** Joins judges with git: what is under judgement, where they read it, and what they are started with. */
 import { createHash } from 'node:crypto';
 import { createDriver } from '../drivers/create.js';
+import type { Driver, DriverOutcome, DriverRequest, EnvelopeContract } from '../drivers/driver.js';
 import type { Subject, VerifyRequest } from '../gates/gate.js';
 import type { Brief, JudgePorts } from '../gates/judging.js';
 import type { Oid, SpecSlug } from '../issue.js';
+import type { Budgeting } from '../loop/budget.js';
 import type { Clock } from '../platform/clock.js';
 import { childEnvironment } from '../platform/environment.js';
 import type { Policy } from '../policy.js';
 import { readingTree } from '../store/reading.js';
 import { codeTree } from '../store/tree.js';
+import { unknownUsage } from '../usage.js';
 import type { Git } from '../worktree/git-types.js';
 import type { Readings } from '../worktree/reading.js';
 
@@ -24,21 +27,48 @@ export interface JudgingRequest {
   readonly own: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
   readonly readings: Readings;
+  readonly budget: Budgeting;
 }
 
 /** Makes what the judges of a run stand on. */
 export function judgePorts(request: JudgingRequest): JudgePorts {
-  const { git, spec, policy, top, own, clock, readings } = request;
+  const { git, spec, policy, top, own, clock, readings, budget } = request;
   const definition = policy.drivers.byName.get(policy.roles.judge);
   if (definition === undefined) throw new Error(`no such driver: ${policy.roles.judge}`);
   return {
-    driver: createDriver(definition, { clock, repository: top, own }),
+    driver: withinBudget(createDriver(definition, { clock, repository: top, own }), budget),
     driverHash: createHash('sha256').update(JSON.stringify(definition)).digest('hex'),
     spec,
     brief: (asked) => briefOf(git, spec, asked),
     withReading: (tree, use) => readings.withReading(tree, use),
     environment: (gate) => ({ ...childEnvironment(own, [...definition.env, ...gate.env]), GIRO_SPEC: spec }),
   };
+}
+
+/** A judge whom no budget has room for is not called: its gate is not decided, and the loop asks the budget why. */
+function withinBudget(driver: Driver, budget: Budgeting): Driver {
+  return {
+    name: driver.name,
+    async run<T>(request: DriverRequest, contract: EnvelopeContract<T>): Promise<DriverOutcome<T>> {
+      const { role, issue, signal } = request;
+      const asked = await budget.ask({ role, driver: driver.name, issue }, signal);
+      if (asked.kind !== 'open') return notCalled(asked.kind === 'refused' ? asked.refusal.why : 'the run is stopped');
+      const { ticket } = asked;
+      try {
+        const timeoutMs = Math.min(request.timeoutMs, ticket.timeLeftMs ?? Infinity);
+        const outcome = await driver.run({ ...request, timeoutMs }, contract);
+        ticket.close(outcome.ended.kind === 'could-not-start' ? null : outcome);
+        return outcome;
+      } finally {
+        ticket.close(null);
+      }
+    },
+  };
+}
+
+function notCalled<T>(reason: string): DriverOutcome<T> {
+  const nobody = { durationMs: 0, tail: '', usage: unknownUsage, model: null };
+  return { result: { kind: 'stopped' }, ended: { kind: 'cancelled', reason }, ...nobody };
 }
 
 async function briefOf(git: Git, spec: SpecSlug, { issue, codeTree: code, subject }: VerifyRequest): Promise<Brief> {

@@ -70,7 +70,9 @@ export async function land(ports: LandingPorts, journal: Journal): Promise<LaneA
       return { kind: 'rejected', tip: landing.tip, gates: [], findings, broken: false };
     }
     case 'red': {
-      const { findings } = landing.verdict;
+      const { findings, gates } = landing.verdict;
+      // A judge was not called: no budget has room for it.
+      if (gates.some((gate) => gate.cause === 'cancelled')) return { kind: 'stopped' };
       emit({ type: 'candidate.rejected', issue, tip: landing.tip, findings });
       const broken = onlyBroken(landing.verdict) && !ranBefore(policy, journal, landing.verdict);
       return { kind: 'rejected', tip: landing.tip, gates: gateNotes(landing.verdict), findings, broken };

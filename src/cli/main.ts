@@ -53,6 +53,9 @@ function addImplement(program: Command, end: End): void {
     .addOption(
       new Option('-c, --concurrency <N>', 'agents at once, a whole number of 1 or more').argParser(parseConcurrency),
     )
+    .addOption(
+      new Option('--max-cost <USD>', 'the most this run may cost; tightens [budget] run-cost').argParser(parseCost),
+    )
     .option('--json', 'write the events as NDJSON; stdout holds nothing else')
     .option('--plain', 'one line per event, also on a terminal')
     .option('-n, --dry-run', 'show the plan, the waves, the gates and the budget; spend and write nothing')
@@ -71,6 +74,7 @@ function addImplement(program: Command, end: End): void {
           {
             target,
             concurrency: options.concurrency ?? null,
+            maxCost: options.maxCost ?? null,
             json: options.json ?? false,
             plain: options.plain ?? false,
             dryRun: options.dryRun ?? false,
@@ -174,6 +178,7 @@ function addDemo(program: Command, end: End): void {
 
 interface ImplementFlags {
   readonly concurrency?: number;
+  readonly maxCost?: number;
   readonly json?: boolean;
   readonly plain?: boolean;
   readonly dryRun?: boolean;
@@ -186,6 +191,12 @@ function parseConcurrency(text: string): number {
   const value = /^[0-9]+$/.test(text) ? Number(text) : 0;
   if (!Number.isSafeInteger(value) || value < 1)
     throw new InvalidArgumentError('It must be a whole number of 1 or more.');
+  return value;
+}
+
+function parseCost(text: string): number {
+  const value = /^[0-9]{1,7}(?:\.[0-9]{1,4})?$/.test(text) ? Number(text) : 0;
+  if (value < 0.1) throw new InvalidArgumentError('It must be an amount in USD of 0.10 or more, such as 20 or 2.50.');
   return value;
 }
 

@@ -8,6 +8,8 @@ export interface ImplementOptions {
   readonly target: string;
   /** `null`: `[limits] agents`. */
   readonly concurrency: number | null;
+  /** USD; `null`: `[budget] run-cost`. */
+  readonly maxCost: number | null;
   readonly json: boolean;
   readonly plain: boolean;
   readonly dryRun: boolean;

@@ -38,7 +38,7 @@ export function createPlanner(ports: PlannerPorts): Planner {
   return {
     driver: driver.name,
     logFile,
-    async run({ plan, commit, prompt }): Promise<PlannerReply> {
+    async run({ plan, commit, prompt, timeLeftMs }): Promise<PlannerReply> {
       const envelopeFile = join(ports.runFolder, 'agents', `plan.${String(plan)}.envelope.json`);
       const read = ({ folder, slot }: { readonly folder: string; readonly slot: Slot }) =>
         driver.run(
@@ -59,7 +59,7 @@ export function createPlanner(ports: PlannerPorts): Planner {
             },
             envelopeFile,
             logFile: logFile(plan),
-            timeoutMs: policy.budget.attemptTimeoutMs,
+            timeoutMs: Math.min(policy.budget.attemptTimeoutMs, timeLeftMs ?? Infinity),
             graceMs: policy.limits.graceMs,
             signal,
           },

@@ -2,6 +2,7 @@
 import type { Emit, IssueFacts } from '../event.js';
 import type { IssueId, Oid } from '../issue.js';
 import { issueNumber, parseIssueId, shortOid } from '../issue.js';
+import type { Budgeting } from '../loop/budget.js';
 import { planPrompt } from '../loop/plan-prompt.js';
 import {
   runPlanning,
@@ -32,7 +33,12 @@ export interface Planner {
   /** Name of its driver. */
   readonly driver: string;
   readonly logFile: (plan: number) => string;
-  run(request: { readonly plan: number; readonly commit: Oid; readonly prompt: string }): Promise<PlannerReply>;
+  run(request: {
+    readonly plan: number;
+    readonly commit: Oid;
+    readonly prompt: string;
+    readonly timeLeftMs: number | null;
+  }): Promise<PlannerReply>;
 }
 
 /** What planning stands on. */
@@ -41,6 +47,7 @@ export interface PlanningPorts {
   readonly lane: Lane;
   readonly policy: Policy;
   readonly planner: Planner;
+  readonly budget: Pick<Budgeting, 'ask'>;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly emit: Emit;
@@ -70,6 +77,7 @@ function planPorts(ports: PlanningPorts): PlanPorts {
   return {
     spec,
     budget: policy.budget,
+    spending: ports.budget,
     driver: planner.driver,
     record: recordOf(ports),
     call: (call) => callPlanner(ports, call),
@@ -129,7 +137,7 @@ function plannedFacts(spec: Spec, planned: ReadonlySet<IssueId>): readonly Issue
 }
 
 async function callPlanner(ports: PlanningPorts, call: PlannerCall): Promise<PlannerReply> {
-  const { plan, commit, request, standing } = call;
+  const { plan, commit, request, standing, timeLeftMs } = call;
   const spec = await specAt(ports, commit);
   const prompt = planPrompt({
     spec,
@@ -139,7 +147,7 @@ async function callPlanner(ports: PlanningPorts, call: PlannerCall): Promise<Pla
     answers: standing.answers,
     rejected: standing.rejected,
   });
-  return ports.planner.run({ plan, commit, prompt });
+  return ports.planner.run({ plan, commit, prompt, timeLeftMs });
 }
 
 /** The files were checked when they were written; that they cannot be read now is a bug. */

@@ -6,6 +6,7 @@ import { failed, ok, type Failure, type Result } from '../failure.js';
 import { dueGates } from '../gates/gate.js';
 import type { IssueId, Oid, SpecSlug } from '../issue.js';
 import { shortOid } from '../issue.js';
+import { SpecBudget } from '../loop/budget.js';
 import { specGates } from '../loop/spec-loop.js';
 import { systemClock } from '../platform/clock.js';
 import type { Policy } from '../policy.js';
@@ -243,7 +244,7 @@ async function runAgain(subject: Subject, runFolder: string): Promise<readonly P
   const stop = new AbortController();
   const shared = await openShared({
     ...{ commonDir: git.commonDir, name: spec, clock: systemClock },
-    ...{ concurrency: 1, gates: policy.limits.gates },
+    ...{ concurrency: 1, gates: policy.limits.gates, limit: policy.budget.run },
   });
   const workshop = await openWorkshop({
     ...{ git, top, runFolder, shared, agents: shared.agents.share(0) },
@@ -256,6 +257,7 @@ async function runAgain(subject: Subject, runFolder: string): Promise<readonly P
     noMore: stop.signal,
     emit: () => undefined,
     remember: false,
+    budget: new SpecBudget(policy.budget, { run: shared.spending, clock: systemClock }),
   });
   if (!workshop.ok) return [{ what: 'the gates again', holds: false, detail: failureText(workshop.failure) }];
   const gates = [...new Set([...specGates(policy), ...dueGates(policy.gates, 'integration', [])])].filter(

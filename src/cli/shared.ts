@@ -3,9 +3,11 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import PQueue from 'p-queue';
+import { RunBudget } from '../loop/budget.js';
 import { Parking } from '../loop/parking.js';
 import type { Clock } from '../platform/clock.js';
 import { removeTree } from '../platform/files.js';
+import type { Budget } from '../policy.js';
 import { AgentLimit } from '../scheduler/slots.js';
 import { createSlots, slotOffset, type Slots } from '../worktree/slots.js';
 
@@ -16,6 +18,8 @@ export interface Shared {
   readonly slots: Slots;
   readonly parking: Parking;
   readonly clock: Clock;
+  /** What the run may spend on calls of models, and has spent. */
+  readonly spending: RunBudget;
   close(): Promise<void>;
 }
 
@@ -26,6 +30,8 @@ export async function openShared(request: {
   readonly concurrency: number;
   readonly gates: number;
   readonly clock: Clock;
+  /** Of money and tokens, for the whole run. */
+  readonly limit: Budget['run'];
   /** See `AgentLimit`. */
   readonly onFree?: () => void;
 }): Promise<Shared> {
@@ -37,6 +43,7 @@ export async function openShared(request: {
     slots,
     parking: new Parking(request.clock),
     clock: request.clock,
+    spending: new RunBudget(request.limit),
     async close() {
       await slots.close();
       await removeTree(temporary);

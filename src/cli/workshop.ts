@@ -11,6 +11,7 @@ import type { Verifier, VerifierPorts, WithCheckout } from '../gates/gate.js';
 import { findShell } from '../gates/shell.js';
 import { createVerifier } from '../gates/verify.js';
 import type { IssueId, Oid } from '../issue.js';
+import type { SpecBudget } from '../loop/budget.js';
 import type { Parking } from '../loop/parking.js';
 import type { EnvironmentRequest, WorkFolders } from '../loop/ports.js';
 import type { Clock } from '../platform/clock.js';
@@ -51,6 +52,7 @@ export interface WorkshopPorts {
   readonly emit: Emit;
   /** Whether passes of earlier runs count, and those of this one are kept for later. */
   readonly remember: boolean;
+  readonly budget: SpecBudget;
 }
 
 /** The workshop of a run. */
@@ -59,6 +61,7 @@ export interface Workshop {
   readonly verifier: Verifier;
   readonly driver: Driver;
   readonly parking: Parking;
+  readonly budget: SpecBudget;
   readonly planner: Planner;
   readonly environment: (request: EnvironmentRequest) => Environment;
   readonly logFile: (issue: IssueId, attempt: number) => string;
@@ -108,6 +111,7 @@ export async function openWorkshop(ports: WorkshopPorts): Promise<Result<Worksho
     verifier,
     driver: createDriver(definition, { clock, repository: top, own }),
     parking,
+    budget: ports.budget,
     planner: plannerOf(ports, readings),
     environment: ({ issue, attempt, folder, envelopeFile }) => ({
       ...childEnvironment(own, definition.env),
@@ -163,7 +167,7 @@ function verifierOf(
 ): Verifier {
   const { git, prepared, top, own, clock, emit, runFolder } = ports;
   const { policy, spec } = prepared;
-  const judges = judgePorts({ git, spec, policy, top, own, clock, readings });
+  const judges = judgePorts({ git, spec, policy, top, own, clock, readings, budget: ports.budget });
   const verifierPorts: VerifierPorts = {
     withCheckout,
     cache: createVerdictCache(ports.remember ? join(git.commonDir, 'giro', 'verdicts') : null),

@@ -1,6 +1,6 @@
 /** `[driver]` and `[roles]` of giro.toml. */
 import { z } from 'zod';
-import type { DriverDefinition, Policy } from '../policy.js';
+import type { DriverDefinition, Policy, Reports } from '../policy.js';
 import {
   checkTable,
   describe,
@@ -55,9 +55,24 @@ const commandSchema = z.strictObject({
     })
     .transform((run): readonly [string, ...string[]] => [run[0] ?? '', ...run.slice(1)]),
   env: variableNames(),
+  ...reportKeys(),
 });
 
-const scriptedSchema = z.strictObject({ kind: z.string().optional(), script: insidePath(), env: variableNames() });
+const scriptedSchema = z.strictObject({
+  kind: z.string().optional(),
+  script: insidePath(),
+  env: variableNames(),
+  ...reportKeys(),
+});
+
+function reportKeys() {
+  const yes = z.boolean({ error: 'must be true or false' }).default(false);
+  return { 'reports-cost': yes, 'reports-tokens': yes };
+}
+
+function reportsOf(value: { readonly 'reports-cost': boolean; readonly 'reports-tokens': boolean }): Reports {
+  return { cost: value['reports-cost'], tokens: value['reports-tokens'] };
+}
 
 const exampleOfDriver = `[driver]\ndefault = "command"\n\n[driver.command]\n${commandExample}`;
 
@@ -167,7 +182,7 @@ function readCommand(
   const asText = textualRun(input['run'], path);
   const { problems, value } = checkTable(commandSchema, asText === undefined ? input : { ...input, run: ['-'] }, path);
   if (asText !== undefined || value === undefined) return { problems: [...(asText ?? []), ...problems] };
-  return { problems, value: { kind: 'command', name, run: value.run, env: value.env } };
+  return { problems, value: { kind: 'command', name, run: value.run, env: value.env, reports: reportsOf(value) } };
 }
 
 /** A command line in one text is the mistake everybody makes first: it gets the list to write. */
@@ -188,7 +203,10 @@ function readScripted(
 ): Checked<DriverDefinition> {
   const { problems, value } = checkTable(scriptedSchema, input, path);
   if (value === undefined) return { problems };
-  return { problems, value: { kind: 'scripted', name, script: value.script, env: value.env } };
+  return {
+    problems,
+    value: { kind: 'scripted', name, script: value.script, env: value.env, reports: reportsOf(value) },
+  };
 }
 
 /** Reads `[roles]`; a role that is not given is played by the default driver. */

@@ -2,7 +2,8 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { failed, ok, type Diagnostic, type Result } from '../failure.js';
-import type { Budget, Policy } from '../policy.js';
+import type { Policy } from '../policy.js';
+import { checkUnknown, readBudget } from './budget-table.js';
 import { checkTable, duration, isTable, unknownKey, wholeNumber, type Checked, type Problem } from './check.js';
 import { quote, type SourceText } from './diagnostic.js';
 import { readDrivers, readRoles } from './driver-table.js';
@@ -30,15 +31,6 @@ export interface PolicyRequest {
 const minuteMs = 60_000;
 const tables = ['driver', 'roles', 'budget', 'limits', 'verify', 'worktree', 'protect'];
 const laterTables = ['sandbox', 'evidence', 'notify', 'github', 'ui'];
-
-const budgetSchema = z.strictObject({
-  attempts: wholeNumber(1, 100).default(3),
-  'attempt-timeout': duration().default(30 * minuteMs),
-  rounds: wholeNumber(1, 100).default(3),
-  failures: wholeNumber(1, 100).default(3),
-  'no-progress': wholeNumber(1, 100).default(3),
-  blocked: wholeNumber(1, 100).default(1),
-});
 
 /** Reads and checks giro.toml; all mistakes at once, nothing half-valid comes out. */
 export function loadPolicy(
@@ -83,11 +75,13 @@ function readTables(
   if (drivers.value === undefined || roles.value === undefined || budget.value === undefined) return { problems };
   if (limits.value === undefined || gates.value === undefined || worktree.value === undefined) return { problems };
   if (protect.value === undefined) return { problems };
+  const allRoles = { ...rolesOf(drivers.value.default), ...roles.value };
+  const inUse = { drivers: drivers.value.byName, roles: allRoles, gates: gates.value };
   return {
-    problems,
+    problems: [...problems, ...checkUnknown(budget.value, inUse)],
     value: {
       drivers: drivers.value,
-      roles: { ...rolesOf(drivers.value.default), ...roles.value },
+      roles: allRoles,
       budget: budget.value,
       limits: limits.value.limits,
       gates: gates.value,
@@ -109,14 +103,6 @@ function unknownTables(root: Readonly<Record<string, unknown>>): readonly Proble
       const message = `${isTable(root[key]) ? `[${key}]` : quote(key)} is not available in this version`;
       return { path: [key], part: 'key', message, hint: 'remove it' };
     });
-}
-
-function readBudget(input: unknown): Checked<Budget> {
-  const { problems, value } = checkTable(budgetSchema, input ?? {}, ['budget']);
-  if (value === undefined) return { problems };
-  const { attempts, rounds, failures, blocked } = value;
-  const renamed = { attemptTimeoutMs: value['attempt-timeout'], noProgress: value['no-progress'] };
-  return { problems, value: { attempts, rounds, failures, blocked, ...renamed } };
 }
 
 interface Limits {

@@ -152,7 +152,7 @@ function knownOf(ports: VerifierPorts, request: VerifyRequest): Promise<readonly
 }
 
 function finishedEvent({ scope, issue, codeTree: tree }: VerifyRequest, verdict: GateVerdict): EventBody {
-  const { gate, verdict: word, cause, cached, durationMs, ended, findings, evidence, judge } = verdict;
+  const { gate, verdict: word, cause, cached, durationMs, ended, findings, evidence, judge, usage } = verdict;
   const facts = { scope, gate, issue, tree, verdict: word, cached, durationMs, ended, findings };
   return {
     type: 'gate.finished',
@@ -160,6 +160,7 @@ function finishedEvent({ scope, issue, codeTree: tree }: VerifyRequest, verdict:
     ...(cause === null ? {} : { cause }),
     ...(evidence === null ? {} : { evidence: withoutPasses(evidence) }),
     ...(judge === null ? {} : { driver: judge.driver, model: judge.model }),
+    ...(usage === null ? {} : { usage }),
   };
 }
 
@@ -178,8 +179,8 @@ function cachedPass(gate: GateDefinition, evidence: Evidence | null): GateVerdic
 
 /** What another verification found: its passes are paid for, its reds are red here too. */
 function paidBefore(verdict: GateVerdict): GateVerdict {
-  if (!isPassed({ gates: [verdict] })) return verdict;
-  return { ...verdict, cached: true, ended: null, durationMs: 0, log: null, logHash: null };
+  if (!isPassed({ gates: [verdict] })) return { ...verdict, usage: null };
+  return { ...verdict, cached: true, ended: null, durationMs: 0, log: null, logHash: null, usage: null };
 }
 
 /** Without a checkout no gate says anything. The output is shown once, not with each gate. */

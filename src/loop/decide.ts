@@ -2,6 +2,8 @@
 import type { EscalationCause } from '../event.js';
 import type { Verdict } from '../gates/gate.js';
 import type { Finding } from '../issue.js';
+import type { Refusal } from './budget.js';
+import { gateNotes } from './notes.js';
 import { issuePacket } from './packet.js';
 import type { IssueLoopPorts, IssueRecord } from './ports.js';
 
@@ -73,6 +75,34 @@ export async function escalate(
     worktree,
   });
   return 'needs-human';
+}
+
+/** Its own budget is a question about this Issue; that of the Spec or the run is not: it rests as it is, to be resumed. */
+export async function overBudget(run: Run, refusal: Refusal, findings: readonly Finding[]): Promise<Step> {
+  if (refusal.scope !== 'issue') return 'stopped';
+  const why = refusal.why;
+  return escalate(run, { cause: 'budget-spent', why, findings: [{ message: why }, ...findings] });
+}
+
+/** Some gate was not asked: the run ends, or no budget is left for a judge. What the others found and took is recorded. */
+export async function unfinished(run: Run, verdict: Verdict): Promise<Step> {
+  const { record, ports } = run;
+  if (ports.signal.aborted || ports.budget.refusedTo(record.issue.id) === null) return 'stopped';
+  const gates = gateNotes({ ...verdict, gates: verdict.gates.filter((gate) => gate.cause !== 'cancelled') });
+  await record.recordVerdict({ verdict: 'stopped', gates, findings: [] });
+  return notJudged(run, verdict.findings);
+}
+
+/** Asks a human when it was the Issue's own budget that had no room for a judge. */
+export async function notJudged(run: Run, findings: readonly Finding[] = []): Promise<Step> {
+  const { record, ports } = run;
+  const refusal = ports.signal.aborted ? null : ports.budget.refusedTo(record.issue.id);
+  return refusal === null ? 'stopped' : overBudget(run, refusal, findings);
+}
+
+/** How long the gates took; cached passes took no time. */
+export function gatesMs(verdict: Verdict | null): number {
+  return (verdict?.gates ?? []).reduce((sum, gate) => sum + (gate.cached ? 0 : gate.durationMs), 0);
 }
 
 /** How many attempts the budget and the Issue allow. */

@@ -13,8 +13,8 @@
  * L2 Whatever an agent left is on the Issue's branch before anything is decided about it.
  * L3 A verdict is recorded before its consequence.
  * L4 Once the branch is somebody else's, nothing more is done for the Issue but to hand it to a human.
- * L5 Once `signal` is aborted no agent and no gate is started, and no agent once `noMore` is; what is recorded stays to
- *    be resumed.
+ * L5 No agent is started before the budgets of the Issue, the Spec and the run have room for it.
+ * L6 Once `signal` is aborted no agent and no gate is started, and no agent once `noMore` is; a later run resumes.
  */
 import type { DriverRequest } from '../drivers/driver.js';
 import { workerContract, type WorkerOutcome, type WorkerResult } from '../drivers/worker.js';
@@ -29,13 +29,19 @@ import {
   lastFinding,
   nothingChanged,
   onlyBroken,
+  overBudget,
+  unfinished,
+  notJudged,
+  gatesMs,
   type AgentSlots,
   type IssueEnd,
   type Run,
   type Step,
 } from './decide.js';
 import { gateNotes, workNote } from './notes.js';
+import type { Refusal, Ticket } from './budget.js';
 import type { IssueLoopPorts, IssueRecord, WorkFolder } from './ports.js';
+import { pauseMs } from './parking.js';
 import { workerPrompt } from './prompt.js';
 import { firstStep } from './resume.js';
 
@@ -93,6 +99,7 @@ async function attempt(run: Run): Promise<Step> {
   if (ports.noMore.aborted) return 'stopped';
   const worked = await whenOpen(run, () => work(run));
   if (worked === null) return 'stopped';
+  if (worked.kind === 'refused') return overBudget(run, worked.refusal, lastFinding(record));
   if (worked.kind === 'unprepared') return operation(run, worked, { tail: '', findings: [] });
   return takeBack(run, worked);
 }
@@ -107,6 +114,7 @@ async function whenOpen<T>({ ports, slots }: Run, act: () => Promise<T>): Promis
 }
 
 type Worked =
+  | { readonly kind: 'refused'; readonly refusal: Refusal }
   | { readonly kind: 'unprepared'; readonly reason: string }
   | {
       readonly kind: 'worked';
@@ -118,7 +126,19 @@ type Worked =
 /** Runs inside an agent's slot: record, prepare, drive. */
 async function work(run: Run): Promise<Worked | null> {
   const { ports, record } = run;
-  if (ports.noMore.aborted) return null;
+  const call = { role: 'worker', driver: ports.driver.name, issue: record.issue.id } as const;
+  const asked = await ports.budget.ask(call, ports.noMore);
+  if (asked.kind === 'stopped') return null;
+  if (asked.kind === 'refused') return asked;
+  try {
+    return await workWith(run, asked.ticket);
+  } finally {
+    asked.ticket.close(null);
+  }
+}
+
+async function workWith(run: Run, ticket: Ticket): Promise<Worked> {
+  const { ports, record } = run;
   if (record.commit === null) await record.bringOnto(ports.tip());
   const conflicts = record.conflicts;
   const findings = record.findings;
@@ -137,7 +157,9 @@ async function work(run: Run): Promise<Worked | null> {
     worktree: folder.folder,
     log,
   });
-  const outcome = await drive(run, { attempt: recorded.attempt, folder, log, findings, conflicts });
+  const timeoutMs = Math.min(ports.policy.budget.attemptTimeoutMs, ticket.timeLeftMs ?? Infinity);
+  const outcome = await drive(run, { attempt: recorded.attempt, folder, log, findings, conflicts, timeoutMs });
+  ticket.close(outcome.ended.kind === 'could-not-start' ? null : outcome);
   if (outcome.result.kind === 'usage-limit') park(run, outcome.result);
   return { kind: 'worked', attempt: recorded.attempt, base: recorded.base, outcome };
 }
@@ -160,6 +182,7 @@ async function drive(
     readonly log: string;
     readonly findings: string;
     readonly conflicts: readonly string[];
+    readonly timeoutMs: number;
   },
 ): Promise<WorkerOutcome> {
   const { ports, record } = run;
@@ -185,7 +208,7 @@ async function drive(
     environment: ports.environment({ issue: issue.id, attempt, folder, envelopeFile }),
     envelopeFile,
     logFile: request.log,
-    timeoutMs: ports.policy.budget.attemptTimeoutMs,
+    timeoutMs: request.timeoutMs,
     graceMs: ports.policy.limits.graceMs,
     signal: ports.signal,
   };
@@ -213,6 +236,7 @@ async function takeBack(run: Run, worked: Extract<Worked, { kind: 'worked' }>): 
     result: judged ? 'committed' : shownResult(result),
     ended: outcome.ended,
     durationMs: outcome.durationMs,
+    ...(line.usage === undefined ? {} : { usage: line.usage }),
     commit,
     ...taken.size,
     ...('reason' in result ? { reason: result.reason } : empty && !judged ? { reason: 'nothing was changed' } : {}),
@@ -295,25 +319,13 @@ async function operation(
   return 'attempt';
 }
 
-/** Grows with the failures in a row; `until`: when it says that it can be had again. */
-export function pauseMs(
-  ports: Pick<IssueLoopPorts, 'clock' | 'jitter'>,
-  { failures, until }: { readonly failures: number; readonly until: string | undefined },
-): number {
-  const backoffMs = Math.round(Math.min(60_000, 500 * 2 ** failures) * (0.5 + ports.jitter()));
-  const parkedMs = until === undefined ? 0 : Math.min(Date.parse(until) - ports.clock.now(), longestParkMs);
-  return Math.max(backoffMs, parkedMs);
-}
-
-const longestParkMs = 24 * 60 * 60 * 1000;
-
 async function judge(run: Run): Promise<Step> {
   const { ports, record } = run;
   if (ports.signal.aborted) return 'stopped';
   const { code } = await record.trees();
   const own = record.workFindings;
-  const verdict = await verify(run, code);
-  if (verdict?.gates.some((gate) => gate.cause === 'cancelled') === true) return 'stopped';
+  const verdict = await ports.budget.judging(record.issue.id, () => verify(run, code), gatesMs);
+  if (verdict?.gates.some((gate) => gate.cause === 'cancelled') === true) return unfinished(run, verdict);
   const findings = [...own, ...(verdict?.findings ?? [])];
   const gates = verdict === null ? [] : gateNotes(verdict);
   if (own.length === 0 && verdict?.passed !== false) {
@@ -360,7 +372,7 @@ async function integrate(run: Run): Promise<Step> {
     case 'landed':
       return 'integrated';
     case 'stopped':
-      return 'stopped';
+      return notJudged(run);
     case 'held':
       return 'needs-human';
     case 'rejected':

@@ -5,6 +5,7 @@ import type { GateVerdict, JudgedBy, Verdict } from '../gates/gate.js';
 import type { GateNote, WorkNote } from '../issue.js';
 import { formatDuration } from '../platform/duration.js';
 import { printable } from '../platform/text.js';
+import { formatUsage } from '../usage.js';
 import type { Taken } from './ports.js';
 
 /** Tells how each gate of a verdict ended. */
@@ -26,6 +27,7 @@ export function workNote(taken: Taken, outcome: WorkerOutcome): WorkNote {
     duration: formatDuration(outcome.durationMs),
     ...(envelope?.summary === undefined ? {} : { summary: envelope.summary }),
     ...(envelope?.status === 'blocked' ? { question: envelope.question ?? '' } : {}),
+    ...(outcome.ended.kind === 'could-not-start' ? {} : { usage: outcome.usage }),
     subjects: taken.subjects,
   };
 }
@@ -49,8 +51,7 @@ function judgedBy({ driver, model }: JudgedBy): string {
 }
 
 function spent({ usage }: GateVerdict): readonly string[] {
-  if (usage === null || usage.costUsd === null) return [];
-  return [`$${usage.costUsd.toFixed(2)}`];
+  return usage === null ? [] : formatUsage(usage);
 }
 
 /** Enough of a hash to tell things apart, and short enough to be read. */

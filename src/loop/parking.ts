@@ -32,3 +32,15 @@ export class Parking {
     while (this.isClosed && !signal.aborted) await this.#clock.sleep(this.#until - this.#clock.monotonic(), signal);
   }
 }
+
+/** Grows with the failures in a row; `until`: when it says that it can be had again. */
+export function pauseMs(
+  ports: { readonly clock: Clock; readonly jitter: () => number },
+  { failures, until }: { readonly failures: number; readonly until: string | undefined },
+): number {
+  const backoffMs = Math.round(Math.min(60_000, 500 * 2 ** failures) * (0.5 + ports.jitter()));
+  const parkedMs = until === undefined ? 0 : Math.min(Date.parse(until) - ports.clock.now(), longestParkMs);
+  return Math.max(backoffMs, parkedMs);
+}
+
+const longestParkMs = 24 * 60 * 60 * 1000;

@@ -15,7 +15,8 @@ import type { Clock } from '../platform/clock.js';
 import { formatDuration } from '../platform/duration.js';
 import type { Policy } from '../policy.js';
 import type { Usage } from '../usage.js';
-import { pauseMs } from './issue-loop.js';
+import type { Budgeting, Ticket } from './budget.js';
+import { pauseMs } from './parking.js';
 import type { PlannedIssue } from './plan-draft.js';
 
 /** What is to be planned. */
@@ -50,6 +51,8 @@ export interface PlannerCall {
   readonly commit: Oid;
   readonly request: PlanRequest;
   readonly standing: PlanStanding;
+  /** For the budgets of time; `null`: they say nothing. */
+  readonly timeLeftMs: number | null;
 }
 
 /** What came of a call. */
@@ -100,6 +103,8 @@ export type PlanWritten<T> =
 export interface PlanPorts {
   readonly spec: SpecSlug;
   readonly budget: Policy['budget'];
+  /** Asked before each call. */
+  readonly spending: Pick<Budgeting, 'ask'>;
   readonly driver: string;
   readonly record: PlanRecord;
   readonly call: (call: PlannerCall) => Promise<PlannerReply>;
@@ -158,13 +163,29 @@ function mustAsk(standing: PlanStanding): SpecAsks | null {
 }
 
 async function attempt(ports: PlanPorts, request: PlanRequest, standing: PlanStanding): Promise<Step> {
+  const asked = await ports.spending.ask({ role: 'planner', driver: ports.driver, issue: null }, ports.signal);
+  // Whoever is told that it stopped asks the budget why.
+  if (asked.kind !== 'open') return { kind: 'stopped' };
+  try {
+    return await attemptWith(ports, { request, standing, ticket: asked.ticket });
+  } finally {
+    asked.ticket.close(null);
+  }
+}
+
+async function attemptWith(
+  ports: PlanPorts,
+  going: { readonly request: PlanRequest; readonly standing: PlanStanding; readonly ticket: Ticket },
+): Promise<Step> {
+  const { request, standing, ticket } = going;
   const { record, spec, emit } = ports;
   const { round } = request;
   const opened = await record.open({ driver: ports.driver, round });
   if (opened.kind === 'held') return opened;
   const { plan } = opened;
   emit({ type: 'spec.plan.started', spec, round, plan, driver: ports.driver, log: ports.logFile(plan) });
-  const reply = await ports.call({ plan, commit: opened.tip, request, standing });
+  const reply = await ports.call({ plan, commit: opened.tip, request, standing, timeLeftMs: ticket.timeLeftMs });
+  ticket.close(reply);
   const spent = { duration: formatDuration(reply.durationMs), usage: reply.usage };
   const { result } = reply;
   const close = (verdict: 'fail' | 'operation' | 'stopped', findings: readonly Finding[]) =>

@@ -9,6 +9,7 @@ import type { Clock } from '../platform/clock.js';
 import type { Environment } from '../platform/environment.js';
 import type { Policy } from '../policy.js';
 import type { Spec } from '../spec.js';
+import type { Budgeting } from './budget.js';
 import type { Parking } from './parking.js';
 
 /** The durable record of one Issue; each method is one checkpoint. */
@@ -121,6 +122,8 @@ export interface IssueLoopPorts {
   readonly driver: DriverFor<WorkerEnvelope>;
   /** Of everybody whom this driver works for. */
   readonly parking: Parking;
+  /** Asked before each call of a model. */
+  readonly budget: Budgeting;
   readonly folders: WorkFolders;
   readonly verifier: Verifier;
   readonly clock: Clock;

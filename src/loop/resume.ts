@@ -1,6 +1,7 @@
 /** The first step of an Issue: fresh, or as an earlier run left it. */
 import { unreachable } from '../failure.js';
 import type { Finding, WorkNote } from '../issue.js';
+import { unknownUsage } from '../usage.js';
 import { afterRed, attemptsAllowed, escalate, lastFinding, nothingChanged, type Run, type Step } from './decide.js';
 import type { Taken } from './ports.js';
 
@@ -48,7 +49,7 @@ async function clearedFolder({ ports, record }: Run): Promise<WorkNote | undefin
   if (record.commit === null || record.takenBack) return undefined;
   const { files } = await record.trees();
   const prepared = await ports.folders.prepare(record.issue.id, record.commit, files);
-  return prepared.ok ? { ...noSize, subjects: [], duration: 'interrupted' } : undefined;
+  return prepared.ok ? { ...noSize, subjects: [], duration: 'interrupted', usage: unknownUsage } : undefined;
 }
 
 /** What was decided before a kill is decided again; after an answer there may be work of a person's to judge. */

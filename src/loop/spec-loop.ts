@@ -12,6 +12,7 @@ import type { Verdict, Verifier, VerifyRequest } from '../gates/gate.js';
 import { dueGates } from '../gates/gate.js';
 import type { Finding, GateNote, IssueId, IssueState, Oid, SpecSlug } from '../issue.js';
 import type { Policy } from '../policy.js';
+import type { Budgeting } from './budget.js';
 import { onlyBroken } from './decide.js';
 import { gateNotes } from './notes.js';
 import { specPacket, type Packet } from './packet.js';
@@ -28,7 +29,11 @@ export type SpecEnd =
       readonly asks: SpecQuestion | null;
     }
   | { readonly kind: 'held'; readonly message: string }
-  | { readonly kind: 'stopped' };
+  | {
+      readonly kind: 'stopped';
+      /** Which budget of the run is reached; absent: somebody stopped it. */
+      readonly reason?: string;
+    };
 
 /** Why the work of other Specs could not be taken along. */
 export type AlongEnd =
@@ -46,6 +51,7 @@ export interface SpecLoopPorts {
   readonly title: string;
   readonly policy: Policy;
   readonly verifier: Verifier;
+  readonly budget: Pick<Budgeting, 'refused'>;
   readonly signal: AbortSignal;
   /** Aborted with `signal`, or before it: no agent is started any more. */
   readonly noMore: AbortSignal;
@@ -113,7 +119,7 @@ export async function runSpec(ports: SpecLoopPorts): Promise<SpecEnd> {
   }
   for (;;) {
     await ports.runIssues();
-    if (ports.signal.aborted) return { kind: 'stopped' };
+    if (ports.signal.aborted || ports.budget.refused() !== null) return stopped(ports);
     const states = ports.states();
     if (!complete(states)) {
       if (ports.noMore.aborted && hasOpen(states)) return { kind: 'stopped' };
@@ -136,11 +142,21 @@ async function planned(ports: SpecLoopPorts, wanted: Omit<Gaps, 'kind'>): Promis
     case 'escalated':
       return asking(ports, outcome.asks, wanted.findings);
     case 'held':
-    case 'stopped':
       return outcome;
+    case 'stopped':
+      return stopped(ports);
     default:
       return unreachable(outcome);
   }
+}
+
+/** Nothing more is started: somebody stopped the run, or a budget has no room for the next call. */
+async function stopped(ports: SpecLoopPorts): Promise<SpecEnd> {
+  const refusal = ports.signal.aborted ? null : ports.budget.refused();
+  if (refusal === null) return { kind: 'stopped' };
+  const { scope, why } = refusal;
+  if (scope === 'run') return { kind: 'stopped', reason: why };
+  return asking(ports, { cause: 'budget-spent', why, findings: [{ message: why }], questions: [] });
 }
 
 /** What is to be planned next. */
@@ -160,7 +176,7 @@ async function validate(ports: SpecLoopPorts): Promise<Validated> {
   let message = '';
   for (let trial = 0; trial < maxValidations; trial += 1) {
     const judged = await judgeTip(ports, { scope: 'spec', gates: specGates(ports.policy) });
-    if (judged === null) return { kind: 'stopped' };
+    if (judged === null) return stopped(ports);
     const { verdict } = judged;
     ports.emit({
       type: 'spec.validated',
@@ -185,7 +201,7 @@ async function verifyTip(ports: SpecLoopPorts): Promise<SpecEnd> {
     scope: 'integration',
     gates: dueGates(ports.policy.gates, 'integration', []),
   });
-  if (judged === null) return { kind: 'stopped' };
+  if (judged === null) return stopped(ports);
   const { verdict } = judged;
   if (!verdict.passed) return { kind: 'needs-human', validate: verdict.findings, asks: null };
   if (ports.asked && [...ports.states().values()].includes('needs-human')) await asking(ports, null);

@@ -11,6 +11,7 @@ import { shortOid, withoutTimes } from '../issue.js';
 import type { EscalationCause, SpecCause } from '../event.js';
 import { readDuration } from '../platform/duration.js';
 import { printable } from '../platform/text.js';
+import { formatUsage } from '../usage.js';
 
 /** One entry as read back. */
 export type HistoryEntry =
@@ -148,7 +149,7 @@ export function describeWork(history: string, work: WorkNote, findings: readonly
   const facts = [
     size,
     work.duration,
-    'cost unknown',
+    ...(work.usage === undefined ? [] : formatUsage(work.usage)),
     ...(work.question === undefined ? [] : ['blocked']),
     ...(findings.length === 0 ? [] : [plural(findings.length, 'finding')]),
   ];

@@ -279,7 +279,7 @@ function answer(
           : null;
     const text = editable(content);
     if (what === null || text === null) continue;
-    const history = appendAnswer(historyOf(text), { at: request.at, how: `${what}; the budget is given back` });
+    const history = appendAnswer(historyOf(text), { at: request.at, how: `${what}; the budget begins anew` });
     files.set(path, setState(replaceHistory(text, history), 'ready'));
     paths.push(path);
   }
@@ -293,7 +293,7 @@ function asNew(text: string, at: string): string {
   const history = historyOf(text);
   const used = budgetUsed(readHistory(history)) > 0;
   const told = used
-    ? replaceHistory(text, appendAnswer(history, { at, how: 'taken in anew; the budget is given back' }))
+    ? replaceHistory(text, appendAnswer(history, { at, how: 'taken in anew; the budget begins anew' }))
     : text;
   return state === 'in-progress' || state === 'needs-human' ? setState(told, 'ready') : told;
 }
@@ -302,14 +302,17 @@ function asNew(text: string, at: string): string {
 function asNewSpec(text: string, at: string): string {
   const history = historyOf(text);
   if (!hasUsed(readHistory(history))) return text;
-  return replaceHistory(text, appendAnswer(history, { at, how: 'taken in anew; the rounds are given back' }));
+  return replaceHistory(
+    text,
+    appendAnswer(history, { at, how: 'taken in anew; the budget and the rounds begin anew' }),
+  );
 }
 
 /** What the Spec as a whole asked is answered by running it again; what only its Issues asked gives no rounds back. */
 function answeredSpec(text: string, at: string): string {
   const history = historyOf(text);
   if (!sinceAnswer(readHistory(history)).some((entry) => entry.kind === 'escalated')) return text;
-  return replaceHistory(text, appendAnswer(history, { at, how: 'run again; the rounds are given back' }));
+  return replaceHistory(text, appendAnswer(history, { at, how: 'run again; the budget and the rounds begin anew' }));
 }
 
 /** The text of a file whose frontmatter can be edited; `null`: it is reported when the files are checked (I5). */

@@ -6,7 +6,7 @@
  */
 import type { Finding, GateNote, Oid } from '../issue.js';
 import { shortOid } from '../issue.js';
-import type { Usage } from '../usage.js';
+import { formatUsage, type Usage } from '../usage.js';
 import {
   append,
   appendValidation,
@@ -78,7 +78,7 @@ export function closePlan(history: string, closing: PlanClosing): string {
   const end = next < 0 ? lines.length : next;
   const facts = [
     closing.spent.duration,
-    ...costOf(closing.spent.usage),
+    ...formatUsage(closing.spent.usage),
     ...(questions.length === 0 ? [] : [plural(questions.length, 'question')]),
     ...(planned.length === 0 ? [] : [plural(planned.length, 'Issue')]),
   ].join(' · ');
@@ -92,13 +92,6 @@ export function closePlan(history: string, closing: PlanClosing): string {
     `verdict: ${closing.verdict}`,
     ...(next < 0 ? [] : ['', ...lines.slice(end)]),
   ].join('\n')}\n`;
-}
-
-function costOf({ costUsd, tokens }: Usage): readonly string[] {
-  return [
-    costUsd === null ? 'cost unknown' : `$${costUsd.toFixed(2)}`,
-    ...(tokens === null ? [] : [`${(tokens / 1000).toFixed(1)}k tokens`]),
-  ];
 }
 
 /** Tells where the planning of what comes next stands. */

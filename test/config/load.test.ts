@@ -37,15 +37,33 @@ function one(text: string, more: Partial<PolicyRequest> = {}): Diagnostic {
   return found;
 }
 
+const silent = { cost: false, tokens: false };
+const unlimited = {
+  issue: { timeMs: null, tokens: null, costUsd: null },
+  spec: { timeMs: null, tokens: null, costUsd: null },
+  run: { tokens: null, costUsd: null },
+  unknownCost: 'refuse',
+};
+
 describe('a valid giro.toml', () => {
   test('the smallest one gets every default', () => {
     expect(policy(minimal)).toEqual({
       drivers: {
         default: 'command',
-        byName: new Map([['command', { kind: 'command', name: 'command', run: ['./agent'], env: [] }]]),
+        byName: new Map([
+          ['command', { kind: 'command', name: 'command', run: ['./agent'], env: [], reports: silent }],
+        ]),
       },
       roles: { worker: 'command', judge: 'command', planner: 'command' },
-      budget: { attempts: 3, attemptTimeoutMs: 1_800_000, rounds: 3, failures: 3, noProgress: 3, blocked: 1 },
+      budget: {
+        attempts: 3,
+        attemptTimeoutMs: 1_800_000,
+        rounds: 3,
+        failures: 3,
+        noProgress: 3,
+        blocked: 1,
+        ...unlimited,
+      },
       limits: { agents: 4, gates: 8, graceMs: 10_000, files: 200, lines: 10_000, fileBytes: 5 * 1024 * 1024 },
       gates: [
         {
@@ -146,9 +164,9 @@ scope = "strict"
     const value = policy(text, { worktreeInclude: '# secrets\n.env\n/config/local.json\r\ncache/\n\n' });
     expect(value.roles.worker).toBe('claude');
     expect([...value.drivers.byName.values()]).toEqual([
-      { kind: 'command', name: 'fast', run: ['claude', '-p'], env: ['ANTHROPIC_API_KEY'] },
-      { kind: 'command', name: 'claude', run: ['claude'], env: [] },
-      { kind: 'scripted', name: 'scripted', script: 'demo/script.json', env: [] },
+      { kind: 'command', name: 'fast', run: ['claude', '-p'], env: ['ANTHROPIC_API_KEY'], reports: silent },
+      { kind: 'command', name: 'claude', run: ['claude'], env: [], reports: silent },
+      { kind: 'scripted', name: 'scripted', script: 'demo/script.json', env: [], reports: silent },
     ]);
     expect(value.budget).toEqual({
       attempts: 5,
@@ -157,6 +175,7 @@ scope = "strict"
       failures: 2,
       noProgress: 4,
       blocked: 2,
+      ...unlimited,
     });
     expect(value.limits).toEqual({
       agents: 16,
@@ -565,7 +584,7 @@ agents\t=\t0 # too few
       giro.toml:11:1: unknown key \`enw\` in [driver.command]
         11 | enw = ["A"]
            | ^^^
-        fix: did you mean \`env\`? allowed: kind, run, env
+        fix: did you mean \`env\`? allowed: kind, run, env, reports-cost, reports-tokens
 
       giro.toml:13:2: unknown key \`budgets\`
         13 | [budgets]

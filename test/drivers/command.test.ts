@@ -22,7 +22,7 @@ interface Agent {
 
 function run(at: Stage, argv: readonly [string, ...string[]], agent: Agent = {}): Promise<WorkerOutcome> {
   const driver = createDriver(
-    { kind: 'command', name: 'agent', run: argv, env: agent.env ?? [] },
+    { kind: 'command', name: 'agent', run: argv, env: agent.env ?? [], reports: { cost: false, tokens: false } },
     { clock: agent.clock ?? systemClock, repository: at.repository, own: agent.own ?? {} },
   );
   return driver.run(at.request, workerContract);

@@ -49,7 +49,7 @@ test('the scripted driver plays judges by gate and subject, one scene for each c
   ];
   await writeFile(join(at.repository, 's.json'), JSON.stringify({ judges: { review: { '01-store': scenes } } }));
   const driver = createDriver(
-    { kind: 'scripted', name: 'demo', script: 's.json', env: [] },
+    { kind: 'scripted', name: 'demo', script: 's.json', env: [], reports: { cost: false, tokens: false } },
     { clock: systemClock, repository: at.repository, own: {} },
   );
   const first = await driver.run(at.request, judgeContract);

@@ -12,7 +12,7 @@ async function play(at: Stage, script: unknown, clock: Clock = systemClock): Pro
   const text = typeof script === 'string' ? script : JSON.stringify(script);
   await writeFile(join(at.repository, 'script.json'), text);
   const driver = createDriver(
-    { kind: 'scripted', name: 'demo', script: 'script.json', env: [] },
+    { kind: 'scripted', name: 'demo', script: 'script.json', env: [], reports: { cost: false, tokens: false } },
     { clock, repository: at.repository, own: {} },
   );
   return driver.run(at.request, workerContract);
@@ -146,7 +146,7 @@ test('a script that cannot be read is a clear failure', async () => {
   );
   const at = await stage();
   const driver = createDriver(
-    { kind: 'scripted', name: 'demo', script: 'no.json', env: [] },
+    { kind: 'scripted', name: 'demo', script: 'no.json', env: [], reports: { cost: false, tokens: false } },
     { clock: systemClock, repository: at.repository, own: {} },
   );
   expect((await driver.run(at.request, workerContract)).result).toEqual({

@@ -188,7 +188,7 @@ describe('a plan that cannot be one', () => {
     );
     const again = await own.implement();
     expect([again.code, await own.calls()]).toEqual([0, 3]);
-    expect(await own.show('giro/s1', 'docs/specs/s1/SPEC.md')).toContain('the rounds are given back');
+    expect(await own.show('giro/s1', 'docs/specs/s1/SPEC.md')).toContain('the budget and the rounds begin anew');
   });
 
   test('what a model writes stays text', async () => {

@@ -125,7 +125,9 @@ describe('protected', () => {
   });
 
   test('the program of a driver and what sets worktrees up, where the base has them', async () => {
-    const drivers = new Map([['own', { kind: 'command', name: 'own', run: ['./agent.sh'], env: [] } as const]]);
+    const reports = { cost: false, tokens: false };
+    const own = { kind: 'command', name: 'own', run: ['./agent.sh'], env: [], reports } as const;
+    const drivers = new Map([['own', own]]);
     const how = { drivers, setup: 'bash scripts/setup.sh && npm ci' };
     const before = { 'agent.sh': 'a', 'scripts/setup.sh': 'a' };
     expect(await rules(before, { 'agent.sh': 'b', 'scripts/setup.sh': 'b' }, how)).toEqual([

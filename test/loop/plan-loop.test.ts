@@ -13,7 +13,7 @@ import { appendAnswer, readHistory } from '../../src/store/history.js';
 import { closePlan, openPlan, planStanding } from '../../src/store/spec-history.js';
 import { unknownUsage } from '../../src/usage.js';
 import { FakeClock } from '../rig/clock.js';
-import { oidOf, policyOf } from './rig.js';
+import { budgetOf, oidOf, policyOf } from './rig.js';
 
 const at = '2030-01-01T00:00:00.000Z';
 const spec = parseSpecSlug('s1');
@@ -48,6 +48,7 @@ class PlanRig {
   readonly log: string[] = [];
   readonly clock = new FakeClock();
   readonly stop = new AbortController();
+  budget = budgetOf({}, this.clock);
   held = false;
   /** Throws instead of answering, as a kill at that moment would. */
   diesAt: 'call' | 'close' | 'write' | null = null;
@@ -64,6 +65,7 @@ class PlanRig {
     return {
       spec,
       budget: policyOf({ failures: 2 }).budget,
+      spending: this.budget,
       driver: 'claude',
       record: {
         standing: () => Promise.resolve(planStanding(readHistory(this.history))),

@@ -15,6 +15,7 @@ import {
 } from '../../src/issue.js';
 import type { IssueEnd } from '../../src/loop/decide.js';
 import { runIssue } from '../../src/loop/issue-loop.js';
+import { RunBudget, SpecBudget } from '../../src/loop/budget.js';
 import { Parking } from '../../src/loop/parking.js';
 import type { IssueLoopPorts, IssueRecord, LaneAnswer, Taken, WorkFolders } from '../../src/loop/ports.js';
 import type { GateDefinition, Policy } from '../../src/policy.js';
@@ -36,7 +37,7 @@ import {
   readHistory,
   wasTakenBack,
 } from '../../src/store/history.js';
-import { unknownUsage } from '../../src/usage.js';
+import { unknownUsage, type Usage } from '../../src/usage.js';
 import { noRules } from '../gates/bench.js';
 import { FakeClock } from '../rig/clock.js';
 
@@ -263,6 +264,12 @@ export class LoopRig {
   verdict: (request: VerifyRequest) => Verdict | Promise<Verdict> = () => verdictOf('pass');
   onDrive: (request: DriverRequest) => void | Promise<void> = () => undefined;
   prepareFails: string | null = null;
+  /** Of the Issue, the Spec and the run. */
+  get spending(): SpecBudget {
+    return (this.#spending ??= budgetOf(this.budget, this.clock));
+  }
+  #spending: SpecBudget | undefined;
+  usage: Usage = unknownUsage;
   #drives = 0;
 
   /** Beside another one: on the same account, at the same time. */
@@ -294,6 +301,7 @@ export class LoopRig {
       policy: policyOf(this.budget, this.gates),
       driver: this.#driver(),
       parking: this.parking,
+      budget: this.spending,
       folders: this.#folders(),
       verifier: {
         verify: async (request) => {
@@ -334,7 +342,7 @@ export class LoopRig {
         this.#drives += 1;
         await this.onDrive(request);
         const result = this.plays[this.#drives - 1]?.result ?? done();
-        return outcomeOf(result);
+        return { ...outcomeOf(result), usage: this.usage };
       },
     };
   }
@@ -431,6 +439,14 @@ export function gate(name: string, on: GateDefinition['on'] = ['issue', 'integra
   };
 }
 
+/** The budgets of a Spec alone in its run. */
+export function budgetOf(budget: Partial<Policy['budget']>, clock: FakeClock): SpecBudget {
+  const own = policyOf(budget).budget;
+  return new SpecBudget(own, { run: new RunBudget(own.run), clock });
+}
+
+const unlimited = { timeMs: null, tokens: null, costUsd: null };
+
 /** A policy with this budget and these gates. */
 export function policyOf(
   budget: Partial<Policy['budget']> = {},
@@ -439,7 +455,19 @@ export function policyOf(
   return {
     drivers: { default: 'claude', byName: new Map() },
     roles: { worker: 'claude', judge: 'claude', planner: 'claude' },
-    budget: { attempts: 3, attemptTimeoutMs: 1000, rounds: 1, failures: 3, noProgress: 3, blocked: 1, ...budget },
+    budget: {
+      attempts: 3,
+      attemptTimeoutMs: 1000,
+      rounds: 1,
+      failures: 3,
+      noProgress: 3,
+      blocked: 1,
+      issue: unlimited,
+      spec: unlimited,
+      run: unlimited,
+      unknownCost: 'refuse',
+      ...budget,
+    },
     limits: { agents: 2, gates: 2, graceMs: 10, files: 200, lines: 10_000, fileBytes: 5 * 1024 * 1024 },
     gates,
     worktree: { git: 'linked', setupTimeoutMs: 1, inputs: [], keep: [], copy: [], link: [] },

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { EventBody } from '../../src/event.js';
 import type { Verdict, VerifyRequest } from '../../src/gates/gate.js';
 import { parseSpecSlug, type IssueId, type IssueState } from '../../src/issue.js';
+import type { Refusal } from '../../src/loop/budget.js';
 import type { PlanOutcome, PlanRequest } from '../../src/loop/plan-loop.js';
 import {
   runSpec,
@@ -39,6 +40,7 @@ async function play(
     /** Of an earlier run. */
     readonly openGap?: PlanRequest;
     readonly same?: (round: number) => boolean;
+    readonly refused?: Refusal;
   } = {},
 ): Promise<Played> {
   if (spec === undefined) throw new Error('not a name');
@@ -60,6 +62,7 @@ async function play(
         return Promise.resolve((change.verdict ?? (() => verdictOf('pass')))());
       },
     },
+    budget: { refused: () => change.refused ?? null },
     signal: stop.signal,
     noMore: stop.signal,
     takeAlong: () => Promise.resolve(null),

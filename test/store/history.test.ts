@@ -49,7 +49,7 @@ function withAttempt(history: string, attempt: TestAttempt): string {
   const { question, summary, subjects = [], tree, gate } = attempt;
   const number = lastAttempt(readHistory(history)) + 1;
   const opened = openAttempt(history, { attempt: number, at, driver: 'claude', base });
-  const size = { files: 2, insertions: 3, deletions: 1, duration: '4m 12s' };
+  const size = { files: 2, insertions: 3, deletions: 1, duration: '4m 12s', usage: { costUsd: 0.31, tokens: 12_300 } };
   const asked = { ...(question === undefined ? {} : { question }), ...(summary === undefined ? {} : { summary }) };
   const described = describeWork(opened, { ...size, subjects, ...asked }, attempt.work);
   if (attempt.verdict === undefined) return described;
@@ -233,7 +233,7 @@ describe('what is written is what is read back', () => {
       "## History
 
       ### Attempt 1 · 2030-01-02T03:04:05Z · claude
-      base aaaaaaa · 2 files +3 -1 · 4m 12s · cost unknown · blocked · 1 finding · work aaaaaaa · tree bbbbbbb
+      base aaaaaaa · 2 files +3 -1 · 4m 12s · $0.31 · 12.3k tokens · blocked · 1 finding · work aaaaaaa · tree bbbbbbb
       - blocked: which one?
       - worker says: did it
       - commit by the worker: fix: it

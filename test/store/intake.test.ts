@@ -342,7 +342,7 @@ describe('an answer', () => {
     expect(intake.answered).toEqual([pathOf('01-a'), pathOf('02-b')]);
     const history = historyOf((await rig.read(await rig.tip(), pathOf('01-a'))) ?? '');
     expect(budgetUsed(readHistory(history))).toBe(0);
-    expect(history).toContain('run again; the budget is given back');
+    expect(history).toContain('run again; the budget begins anew');
   });
 
   test('in a run that goes on, what was edited or fixed is taken up, and nothing else', async () => {

@@ -23,8 +23,6 @@ import {
   type Refusal,
 } from './budget-account.js';
 
-export type { Refusal } from './budget-account.js';
-
 /** A call that is to be made. */
 export interface Call extends Pick<Charge, 'role' | 'driver'> {
   /** `null`: for the Spec as a whole. */

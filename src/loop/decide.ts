@@ -2,7 +2,7 @@
 import type { EscalationCause } from '../event.js';
 import type { Verdict } from '../gates/gate.js';
 import type { Finding } from '../issue.js';
-import type { Refusal } from './budget.js';
+import type { Refusal } from './budget-account.js';
 import { gateNotes } from './notes.js';
 import { issuePacket } from './packet.js';
 import type { IssueLoopPorts, IssueRecord } from './ports.js';

@@ -39,7 +39,8 @@ import {
   type Step,
 } from './decide.js';
 import { gateNotes, workNote } from './notes.js';
-import type { Refusal, Ticket } from './budget.js';
+import type { Refusal } from './budget-account.js';
+import type { Ticket } from './budget.js';
 import type { IssueLoopPorts, IssueRecord, WorkFolder } from './ports.js';
 import { pauseMs } from './parking.js';
 import { workerPrompt } from './prompt.js';

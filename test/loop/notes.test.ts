@@ -45,8 +45,11 @@ test('what a worker left and said', () => {
     deletions: 0,
     duration: '4m12s',
     summary: 'did it',
+    usage: { costUsd: null, tokens: null },
     subjects: ['fix'],
   });
+  const notStarted: Ended = { kind: 'could-not-start', reason: 'no such file' };
+  expect(workNote(taken, { ...outcome, ended: notStarted, result: done() })).not.toHaveProperty('usage');
   expect(workNote(taken, { ...outcome, result: blocked('which?') })).toMatchObject({ question: 'which?' });
   expect(workNote(taken, { ...outcome, result: blocked() })).toMatchObject({ question: '' });
   expect(workNote(taken, { ...outcome, result: { kind: 'failed', reason: 'x' } })).not.toHaveProperty('question');

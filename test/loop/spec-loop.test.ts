@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { EventBody } from '../../src/event.js';
 import type { Verdict, VerifyRequest } from '../../src/gates/gate.js';
 import { parseSpecSlug, type IssueId, type IssueState } from '../../src/issue.js';
-import type { Refusal } from '../../src/loop/budget.js';
+import type { Refusal } from '../../src/loop/budget-account.js';
 import type { PlanOutcome, PlanRequest } from '../../src/loop/plan-loop.js';
 import {
   runSpec,

@@ -97,11 +97,45 @@ const interpreters = new Set([
   '.',
 ]);
 
-/** The simple commands of a command line, as words without quotes and leading assignments. */
+/**
+ * The simple commands of a command line, as words without quotes and leading assignments. What stands in quotes is one word to
+ * a command that only looks; to any other it may be a command line of its own, as in `sh -c "./check.sh"`.
+ */
 function pieces(command: string): readonly (readonly string[])[] {
-  return command.split(/[;|&()\n]+/).map((part) => {
-    const words = part.split(/[\s"'`]+/).filter((word) => word !== '');
-    const start = words.findIndex((word) => !/^\w+=/.test(word) && !/^(?:env|cross-env|time|exec|npx|!)$/.test(word));
-    return start < 0 ? [] : words.slice(start);
+  return simpleCommands(command).flatMap((all) => {
+    const start = all.findIndex((word) => !/^\w+=/.test(word) && !/^(?:env|cross-env|time|exec|npx|!)$/.test(word));
+    const words = start < 0 ? [] : all.slice(start);
+    if (looksOnly(words)) return [words];
+    const inner = words.filter((word) => /[\s;|&()]/.test(word));
+    return [
+      words.flatMap((word) => word.split(/[\s;|&()"'`]+/).filter((part) => part !== '')),
+      ...inner.flatMap(pieces),
+    ];
   });
+}
+
+/** Splits at what separates commands and words outside of quotes. */
+function simpleCommands(command: string): readonly (readonly string[])[] {
+  const commands: string[][] = [[]];
+  let word: string | null = null;
+  let quote = '';
+  const endWord = (): void => {
+    if (word !== null && word !== '') commands.at(-1)?.push(word);
+    word = null;
+  };
+  for (const character of command) {
+    if (quote !== '') {
+      if (character === quote) quote = '';
+      else word = (word ?? '') + character;
+    } else if (/["'`]/.test(character)) {
+      quote = character;
+      word ??= '';
+    } else if (/[;|&()\n]/.test(character)) {
+      endWord();
+      commands.push([]);
+    } else if (/\s/.test(character)) endWord();
+    else word = (word ?? '') + character;
+  }
+  endWord();
+  return commands;
 }

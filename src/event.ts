@@ -2,7 +2,7 @@
 import type { Evidence, Finding, IssueId, IssueState, Oid, Phase, SpecSlug } from './issue.js';
 import type { GateScope } from './policy.js';
 import type { SpecState } from './spec.js';
-import type { Usage } from './usage.js';
+import type { Spending, Usage } from './usage.js';
 
 /** How a process ended: exactly one of these; the first reason wins. */
 export type Ended =
@@ -44,6 +44,8 @@ export interface IssueFacts {
   readonly dependsOn: readonly IssueId[];
   /** The question of its packet; only when it needs a human. */
   readonly question?: string;
+  /** What its workers and judges took so far; absent: none was called. */
+  readonly spending?: Spending;
 }
 
 /** What a finished run says of itself. */

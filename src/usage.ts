@@ -87,6 +87,17 @@ export function formatSpending(sum: Spending): string {
   return [money, ...(tokens === null ? [] : [tokens])].join(' · ');
 }
 
+/** Adds up several sums. */
+export function addSpending(left: Spending, right: Spending): Spending {
+  return {
+    calls: left.calls + right.calls,
+    costUsd: left.costUsd + right.costUsd,
+    unknownCosts: left.unknownCosts + right.unknownCosts,
+    tokens: left.tokens + right.tokens,
+    unknownTokens: left.unknownTokens + right.unknownTokens,
+  };
+}
+
 function shownSum(shown: string, unknown: number, calls: number): string | null {
   if (unknown === calls) return null;
   return unknown === 0 ? shown : `at least ${shown}`;

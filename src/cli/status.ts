@@ -16,9 +16,11 @@ import { reduce, rootCause, emptyState, type RunState } from '../state.js';
 import { readBranches, readFacts, type IssueBranches } from '../store/facts.js';
 import { packetQuestion, readHistory, sinceAnswer } from '../store/history.js';
 import { findBase } from '../store/intake.js';
+import { spendingOf } from '../store/ledger.js';
 import { lockOwner } from '../store/lock.js';
 import { newestRecord, readIssueText, readSpecAt } from '../store/read.js';
 import { branchName, integrationRef, issueRef } from '../store/refs.js';
+import { addSpending, formatSpending, noSpending, type Spending } from '../usage.js';
 import type { OpenedGit } from '../worktree/git-types.js';
 import { exitCodes, type ExitCode } from './exit.js';
 import { renderFailure } from './failure-text.js';
@@ -51,6 +53,8 @@ interface IssueStatusJson {
   readonly dependsOn: readonly string[];
   readonly waitsFor?: IssueId;
   readonly branch?: string;
+  /** What its calls of models took so far; absent: none was made. */
+  readonly spending?: Spending;
   readonly question?: string;
   readonly worktree?: string;
 }
@@ -63,6 +67,8 @@ interface SpecStatusJson {
   readonly base: string | null;
   readonly tip: Oid | null;
   readonly running: { readonly pid: number; readonly host: string } | null;
+  /** What the calls for it and for its Issues took so far. */
+  readonly spending: Spending;
   /** What the Spec as a whole asks. */
   readonly question?: string;
   readonly issues: readonly IssueStatusJson[];
@@ -174,20 +180,24 @@ async function readSpec(git: OpenedGit, slug: SpecSlug, top: string | null): Pro
     base: tip === null ? null : await findBase(git, tip),
     tip,
     running: await lockOwner(git.commonDir, slug),
-    ...(await questionOf(git, { slug, tip, state: spec.state })),
+    ...(await toldBy(git, { slug, tip, state: spec.state }, facts)),
     issues: issuesJson({ spec, facts, branches, worktrees, tip, head: git.user.head }),
   });
 }
 
-/** What the newest packet of the Spec asks, as long as nobody answered. */
-async function questionOf(
+/** What SPEC.md tells: what the newest packet asks, as long as nobody answered, and what was spent with that of the Issues. */
+async function toldBy(
   git: OpenedGit,
   { slug, tip, state }: { readonly slug: SpecSlug; readonly tip: Oid | null; readonly state: SpecState },
-): Promise<Pick<SpecStatusJson, 'question'>> {
-  if (tip === null || state !== 'needs-human') return {};
+  facts: readonly IssueFacts[],
+): Promise<Pick<SpecStatusJson, 'question' | 'spending'>> {
+  const ofIssues = facts.reduce((sum, issue) => addSpending(sum, issue.spending ?? noSpending), noSpending);
+  if (tip === null) return { spending: ofIssues };
   const text = await readIssueText(git, tip, `${specsFolder}/${slug}/SPEC.md`);
-  const question = text === null ? '' : packetQuestion(sinceAnswer(readHistory(historyOf(text))));
-  return question === '' ? {} : { question };
+  const entries = readHistory(text === null ? '' : historyOf(text));
+  const spending = addSpending(ofIssues, spendingOf(entries));
+  const question = state === 'needs-human' ? packetQuestion(sinceAnswer(entries)) : '';
+  return { spending, ...(question === '' ? {} : { question }) };
 }
 
 async function parseCheckout(
@@ -245,6 +255,7 @@ function issuesJson(parts: {
       dependsOn: fact.dependsOn,
       ...(waiting === undefined ? {} : { waitsFor: waiting.on }),
       ...(branch === undefined ? {} : { branch }),
+      ...(fact.spending === undefined ? {} : { spending: fact.spending }),
       ...(fact.question === undefined || fact.question === '' ? {} : { question: fact.question }),
       ...(worktree === undefined ? {} : { worktree }),
     };
@@ -299,6 +310,7 @@ function specText(spec: SpecStatusJson): string {
     spec.running === null
       ? 'nothing is running on it'
       : `running: process ${String(spec.running.pid)} on ${printable(spec.running.host)}`,
+    ...(spec.spending.calls === 0 ? [] : [`spent ${formatSpending(spec.spending)}`]),
     ...(spec.question === undefined ? [] : [`asks: ${printable(spec.question)}`]),
     '',
     ...spec.issues.flatMap((issue) => issueLines(issue, table)),
@@ -324,10 +336,11 @@ function issueLines(issue: IssueStatusJson, { width, asking }: Table): readonly 
   const phase = issue.phase === undefined ? '' : ` (${issue.phase})`;
   const attempts =
     issue.attempts === 0 ? '' : ` · ${String(issue.attempts)} ${issue.attempts === 1 ? 'attempt' : 'attempts'}`;
+  const spent = issue.spending === undefined ? '' : ` · ${formatSpending(issue.spending)}`;
   const root = issue.waitsFor;
   const waits = root === undefined ? '' : ` · waits for ${root}${asking.has(root) ? ', which needs a human' : ''}`;
   return [
-    `${symbols[issue.state] ?? ' '} ${issue.id.padEnd(width)}  wave ${String(issue.wave)}  ${`${issue.state}${phase}`.padEnd(12)}${attempts}${waits}  ${printable(issue.title)}`,
+    `${symbols[issue.state] ?? ' '} ${issue.id.padEnd(width)}  wave ${String(issue.wave)}  ${`${issue.state}${phase}`.padEnd(12)}${attempts}${spent}${waits}  ${printable(issue.title)}`,
     ...(issue.question === undefined ? [] : [`    asks: ${printable(issue.question)}`]),
     ...(issue.worktree === undefined || issue.state === 'ready' ? [] : [`    worktree: ${printable(issue.worktree)}`]),
   ];

@@ -5,6 +5,7 @@ import type { Issue, IssueId, IssueState, Oid, SpecSlug } from '../issue.js';
 import type { Spec } from '../spec.js';
 import type { Git } from '../worktree/git-types.js';
 import { closings, lastAttempt, packetQuestion, readHistory, type HistoryEntry } from './history.js';
+import { spendingOf } from './ledger.js';
 import { newestRecord, readCheckpoint, readIssueText } from './read.js';
 import { issueRefPrefix } from './refs.js';
 
@@ -50,7 +51,8 @@ function factsOf(issue: Issue, own: string | null, wave: number): IssueFacts {
   if (mine.state === 'needs-human') return atRest('needs-human', common, mine.history);
   if (mine.state !== 'in-progress') return atRest(issue.state, common, published);
   const attempts = lastAttempt(mine.history);
-  return { ...common, state: 'in-progress', attempts, ...(mine.phase === null ? {} : { phase: mine.phase }) };
+  const phase = mine.phase === null ? {} : { phase: mine.phase };
+  return { ...common, state: 'in-progress', attempts, ...phase, ...spent(mine.history) };
 }
 
 function atRest(
@@ -59,5 +61,10 @@ function atRest(
   history: readonly HistoryEntry[],
 ): IssueFacts {
   const question = state === 'needs-human' ? { question: packetQuestion(history) } : {};
-  return { ...common, state, attempts: lastAttempt(history), ...question };
+  return { ...common, state, attempts: lastAttempt(history), ...question, ...spent(history) };
+}
+
+function spent(history: readonly HistoryEntry[]): Pick<IssueFacts, 'spending'> {
+  const spending = spendingOf(history);
+  return spending.calls === 0 ? {} : { spending };
 }

@@ -3,7 +3,7 @@
  * foreign text could pass for one of them would add to what was spent, and never take anything away.
  */
 import { readDuration } from '../platform/duration.js';
-import { readUsage, unknownUsage, type Charge } from '../usage.js';
+import { addUsage, noSpending, readUsage, unknownUsage, type Charge, type Spending } from '../usage.js';
 import { sinceAnswer, type HistoryEntry } from './history.js';
 
 /** What one entry took. */
@@ -31,6 +31,14 @@ export function ledgerOf(entries: readonly HistoryEntry[]): Ledger {
     current: sinceAnswer(entries).flatMap(spellOf),
     answeredAt: answer === undefined ? null : timeOf(answer.text),
   };
+}
+
+/** Sums up what all calls of a History took. */
+export function spendingOf(entries: readonly HistoryEntry[]): Spending {
+  return entries
+    .flatMap(spellOf)
+    .flatMap((spell) => spell.charges)
+    .reduce((sum, { usage }) => addUsage(sum, usage), noSpending);
 }
 
 function spellOf(entry: HistoryEntry): readonly Spell[] {

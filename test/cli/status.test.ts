@@ -25,6 +25,11 @@ async function stuck(): Promise<Project> {
   return project;
 }
 
+/** Of calls that report nothing. */
+function unknown(calls: number) {
+  return { calls, costUsd: 0, unknownCosts: calls, tokens: 0, unknownTokens: calls };
+}
+
 describe('giro status <spec> --json', () => {
   test('has exactly the agreed shape, with the root cause of what waits', async () => {
     const project = await stuck();
@@ -44,17 +49,19 @@ describe('giro status <spec> --json', () => {
       base,
       tip,
       running: null,
+      spending: unknown(2),
       issues: [
         issue('01-a', 1, [], {
           state: 'needs-human',
           attempts: 1,
+          spending: unknown(1),
           branch: 'giro-issue/s1/01-a',
           question: expect.stringContaining('gate test failed') as unknown,
           worktree: expect.stringContaining('/s1/w') as unknown,
         }),
         issue('02-b', 2, ['01-a'], { state: 'ready', waitsFor: '01-a' }),
         issue('03-c', 3, ['02-b'], { state: 'ready', waitsFor: '01-a' }),
-        issue('04-d', 1, [], { state: 'done', attempts: 1, branch: 'giro-issue/s1/04-d' }),
+        issue('04-d', 1, [], { state: 'done', attempts: 1, spending: unknown(1), branch: 'giro-issue/s1/04-d' }),
       ],
     });
   });

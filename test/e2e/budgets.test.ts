@@ -27,6 +27,12 @@ test('what a call took stands in History, in the events and in the last lines', 
   expect(run.code).toBe(0);
   expect(await project.issueFile('01-a')).toMatch(/^base .* · \$0\.31 · 12\.3k tokens · /m);
   expect(eventsOf(run, 'attempt.finished')[0]?.usage).toEqual({ costUsd: 0.31, tokens: 12_300 });
+  const { stdout } = await project.giro(['status', 's1']);
+  expect(stdout).toContain('spent $0.31 · 12.3k tokens');
+  expect(stdout).toMatch(/01-a .* · 1 attempt · \$0\.31 · 12\.3k tokens/);
+  const json: unknown = JSON.parse((await project.giro(['status', 's1', '--json'])).stdout);
+  const spending = { calls: 1, costUsd: 0.31, unknownCosts: 0, tokens: 12_300, unknownTokens: 0 };
+  expect(json).toMatchObject({ spending, issues: [{ id: '01-a', spending }] });
 });
 
 test('the budget of an Issue stops before the attempt that could exceed it; running again begins it anew', async () => {

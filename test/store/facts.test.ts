@@ -68,6 +68,7 @@ test('an answered one is ready, until its next attempt', async () => {
     dependsOn: [],
     state: 'ready',
     attempts: 1,
+    spending: { calls: 1, costUsd: 0, unknownCosts: 1, tokens: 0, unknownTokens: 1 },
   });
   await attempted(rig);
   expect((await factsOf(rig))[0]).toMatchObject({ state: 'in-progress', attempts: 2 });

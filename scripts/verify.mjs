@@ -1,6 +1,6 @@
 /**
  * `npm run verify`: everything that must hold, in order, ending with a plain line `N passed, N failed`.
- * Counted are the tests that vitest reports, and each further step once. `--clean` installs from the lock file first
+ * Counted are the tests that vitest reports, each protection of the mutation check, and each further step once. `--clean` installs from the lock file first
  * (what `.ci/run` asks for). Uses nothing that is not in Node.
  */
 import { spawn } from 'node:child_process';
@@ -12,6 +12,7 @@ import { fileURLToPath } from 'node:url';
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const folder = mkdtempSync(path.join(tmpdir(), 'giro-verify-'));
 const report = path.join(folder, 'tests.json');
+const mutations = path.join(folder, 'mutations.json');
 const tests = process.argv.includes('--clean') ? ['npm', 'cit'] : ['npm', 'test'];
 
 /** No step is waited for longer than this. */
@@ -34,6 +35,8 @@ process.once('SIGINT', interrupted).once('SIGTERM', interrupted);
 
 const testsEnded = await run('tests', tests, { ...process.env, GIRO_TEST_REPORT: report });
 countTests(testsEnded);
+const mutated = ['npm', 'run', '--silent', 'mutations'];
+countMutations(await run('mutations', mutated, { ...process.env, GIRO_MUTATIONS_REPORT: mutations }));
 for (const [name, ...command] of steps) count(name, await run(name, command, process.env));
 
 rmSync(folder, { recursive: true, force: true });
@@ -74,6 +77,24 @@ function readReport() {
     return { passed, failed, notRun: states.length - passed - failed };
   } catch {
     return { passed: 0, failed: 0, notRun: 0 };
+  }
+}
+
+/** Each protection counts; a check that did not come to its end, or proved nothing, is a failure. */
+function countMutations(ended) {
+  const { passed, failed } = readMutations();
+  counts.passed += passed;
+  counts.failed += failed;
+  if (failed > 0) failures.push(`mutations: ${failed} protections`);
+  else if (ended !== 'exit 0' || passed === 0) count('mutations', ended === 'exit 0' ? 'none ran' : ended);
+}
+
+function readMutations() {
+  try {
+    const { passed, failed } = JSON.parse(readFileSync(mutations, 'utf8'));
+    return { passed, failed };
+  } catch {
+    return { passed: 0, failed: 0 };
   }
 }
 

@@ -1,5 +1,5 @@
 /** Joins worktrees with the record: what a worker gets, and what came back told apart into code and `docs/specs/`. */
-import { guardFindings } from '../gates/guard.js';
+import { guardFindings, guardRules } from '../gates/guard.js';
 import type { Finding, Issue, IssueId, Oid, SpecSlug } from '../issue.js';
 import type { Taken, WorkFolders } from '../loop/ports.js';
 import type { Policy } from '../policy.js';
@@ -89,22 +89,16 @@ async function takenOf(ports: GuardPorts, left: TakenBack, origin: Origin): Prom
 async function guard(
   { git, spec, policy }: GuardPorts,
   code: Oid,
-  { issue, base }: Origin,
+  { issue, base: commit }: Origin,
 ): Promise<{
   readonly baseCode: Oid;
   readonly changes: readonly FileChange[];
   readonly findings: readonly Finding[];
 }> {
-  const baseCode = await codeTree(git, (await git.readCommit(base)).tree);
+  const baseCode = await codeTree(git, (await git.readCommit(commit)).tree);
   const changes = code === baseCode ? [] : await git.diffTrees(baseCode, code);
-  const findings = await guardFindings({
-    changes,
-    blobs: git,
-    base: async (path) => (await git.readPath(baseCode, path))?.oid ?? null,
-    spec,
-    issue,
-    policy,
-  });
+  const base = async (path: string): Promise<Oid | null> => (await git.readPath(baseCode, path))?.oid ?? null;
+  const findings = await guardFindings({ changes, blobs: git, base, spec, issue, policy }, guardRules);
   return { baseCode, changes, findings };
 }
 

@@ -1,7 +1,9 @@
 /** Joins judges with git: what is under judgement, where they read it, and what they are started with. */
 import { createHash } from 'node:crypto';
+import { withoutRecord } from '../config/splice.js';
 import { createDriver } from '../drivers/create.js';
 import type { Driver, DriverOutcome, DriverRequest, EnvelopeContract } from '../drivers/driver.js';
+import { judgeContract } from '../drivers/judge.js';
 import type { Subject, VerifyRequest } from '../gates/gate.js';
 import type { Brief, JudgePorts } from '../gates/judging.js';
 import type { Oid, SpecSlug } from '../issue.js';
@@ -37,6 +39,7 @@ export function judgePorts(request: JudgingRequest): JudgePorts {
   if (definition === undefined) throw new Error(`no such driver: ${policy.roles.judge}`);
   return {
     driver: withinBudget(createDriver(definition, { clock, repository: top, own }), budget),
+    contract: judgeContract,
     driverHash: createHash('sha256').update(JSON.stringify(definition)).digest('hex'),
     spec,
     brief: (asked) => briefOf(git, spec, asked),
@@ -73,7 +76,7 @@ function notCalled<T>(reason: string): DriverOutcome<T> {
 
 async function briefOf(git: Git, spec: SpecSlug, { issue, codeTree: code, subject }: VerifyRequest): Promise<Brief> {
   const { commit, base } = required(subject);
-  const reading = await readingTree(git, { spec, commit, code });
+  const reading = await readingTree(git, { spec, commit, code, withoutRecord });
   const baseCode = await codeTree(git, (await git.readCommit(base)).tree);
   return {
     spec: { title: spec, body: reading.spec },

@@ -2,11 +2,13 @@
 import { createHash } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { basename, dirname, join } from 'node:path';
+import { withoutRecord } from '../config/splice.js';
 import { createDriver } from '../drivers/create.js';
 import type { Driver } from '../drivers/driver.js';
 import type { Emit } from '../event.js';
 import { failed, ok, type Failure, type Result } from '../failure.js';
-import { createVerdictCache } from '../gates/cache.js';
+import { createVerdictCache, passKey } from '../gates/cache.js';
+import { readEvidence } from '../gates/evidence.js';
 import type { Verifier, VerifierPorts, WithCheckout } from '../gates/gate.js';
 import { findShell } from '../gates/shell.js';
 import { createVerifier } from '../gates/verify.js';
@@ -145,7 +147,7 @@ function plannerOf(ports: WorkshopPorts, readings: Readings): Planner {
     spec,
     withReading: async (commit, use) => {
       const code = await codeTree(git, (await git.readCommit(commit)).tree);
-      const { tree } = await readingTree(git, { spec, commit, code });
+      const { tree } = await readingTree(git, { spec, commit, code, withoutRecord });
       return readings.withReading(tree, use);
     },
     environment: (slot) => ({ ...childEnvironment(own, definition.env), ...slotEnvironment(slot) }),
@@ -171,6 +173,8 @@ function verifierOf(
   const verifierPorts: VerifierPorts = {
     withCheckout,
     cache: createVerdictCache(ports.remember ? join(git.commonDir, 'giro', 'verdicts') : null),
+    passKey,
+    readEvidence,
     slots: (run, urgent) => ports.shared.gates.add(run, { priority: urgent ? 1 : 0 }),
     emit,
     clock,

@@ -6,7 +6,7 @@ import type { Clock } from '../platform/clock.js';
 import type { Environment } from '../platform/environment.js';
 import type { GateDefinition, GateScope } from '../policy.js';
 import type { Usage } from '../usage.js';
-import type { VerdictCache } from './cache.js';
+import type { PassSubject, VerdictCache } from './cache.js';
 
 /**
  * Why a gate is red. `failed`, `vacuous`, `flaky`, `timed-out` and `dirty` speak of the work; the others speak of what is
@@ -123,6 +123,10 @@ export type WithCheckout = <T>(
 export interface VerifierPorts {
   readonly withCheckout: WithCheckout;
   readonly cache: VerdictCache;
+  /** Under which key a pass is remembered: everything that it depends on. */
+  readonly passKey: (subject: PassSubject) => string;
+  /** Reads what the output of a gate says that was tested. */
+  readonly readEvidence: (output: string, isWhole: boolean) => Evidence | null;
   /** The limit of gates at once: runs what it is given when there is room, the urgent before the rest. */
   readonly slots: <T>(run: () => Promise<T>, urgent: boolean) => Promise<T>;
   readonly emit: Emit;

@@ -22,8 +22,25 @@ import { thresholdRule } from './guard-thresholds.js';
 const atOnce = 32;
 const mostOfARule = 20;
 
-/** Gives what the guards find; empty when there is nothing to say. */
-export async function guardFindings(work: GuardedWork): Promise<readonly Finding[]> {
+/** Makes one rule for one work. */
+export type RuleMaker = (context: RuleContext) => GuardRule | Promise<GuardRule>;
+
+/** Every rule there is, in the order in which their findings are told. */
+export const guardRules: readonly RuleMaker[] = [
+  protectedRule,
+  gateFileRule,
+  thresholdRule,
+  shrinkRule,
+  deletedRule,
+  kindRule,
+  limitRule,
+  scopeRule,
+  conflictRule,
+  secretRule,
+];
+
+/** Gives what the guards find; empty when there is nothing to say. Which rules there are is decided in `cli/`: all of them. */
+export async function guardFindings(work: GuardedWork, makers: readonly RuleMaker[]): Promise<readonly Finding[]> {
   if (work.changes.length === 0) return [];
   const contents = new Contents(work.blobs);
   const context: RuleContext = {
@@ -33,18 +50,8 @@ export async function guardFindings(work: GuardedWork): Promise<readonly Finding
     testsAllow: matcher(work.issue.tests.filter(namesSomething)),
     moved: movedFiles(work.changes),
   };
-  const rules: readonly GuardRule[] = [
-    protectedRule(context),
-    await gateFileRule(context),
-    thresholdRule(context),
-    shrinkRule(context),
-    deletedRule(context),
-    kindRule(context),
-    await limitRule(context),
-    scopeRule(context),
-    conflictRule(context),
-    secretRule(context),
-  ];
+  const rules: GuardRule[] = [];
+  for (const make of makers) rules.push(await make(context));
   for (let at = 0; at < work.changes.length; at += atOnce) {
     const files = await Promise.all(work.changes.slice(at, at + atOnce).map((change) => read(change, contents, rules)));
     for (const file of files) for (const rule of rules) rule.see(file);

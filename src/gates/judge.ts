@@ -8,7 +8,7 @@
  */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { judgeContract, type JudgeEnvelope } from '../drivers/judge.js';
+import type { JudgeEnvelope } from '../drivers/judge.js';
 import type { DriverOutcome, EnvelopeContract } from '../drivers/driver.js';
 import { formatLimit } from '../platform/duration.js';
 import { printable } from '../platform/text.js';
@@ -95,8 +95,8 @@ async function inCheckout(judgement: Judgement, turn: Turn, checkout: ReadingChe
   const { gate, brief, judges, request } = judgement;
   const { spec, issue, diff } = brief;
   const { mistake } = turn;
-  const prompt = judgePrompt({ gate, spec, issue, diff, schema: judgeContract.schema, mistake });
-  const told = noting(judgeContract);
+  const prompt = judgePrompt({ gate, spec, issue, diff, schema: judges.contract.schema, mistake });
+  const told = noting(judges.contract);
   const outcome = await judges.driver.run(driverRequest(judgement, { prompt, checkout, turn }), told.contract);
   const { result, ended, usage } = outcome;
   if (result.kind === 'stopped' || isStopped(request)) return { kind: 'stopped', usage };

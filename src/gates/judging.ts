@@ -1,5 +1,6 @@
 /** The contract between the judges and what is around them: what is under judgement, and where they look at it. */
-import type { Driver } from '../drivers/driver.js';
+import type { Driver, EnvelopeContract } from '../drivers/driver.js';
+import type { JudgeEnvelope } from '../drivers/judge.js';
 import type { Result } from '../failure.js';
 import type { Oid, SpecSlug } from '../issue.js';
 import type { Environment } from '../platform/environment.js';
@@ -31,6 +32,8 @@ export interface ReadingCheckout {
 /** What judges are made with. */
 export interface JudgePorts {
   readonly driver: Driver;
+  /** What counts as a word of a judge. */
+  readonly contract: EnvelopeContract<JudgeEnvelope>;
   /** Stands for program, arguments and model of the driver: a pass holds only under the same. */
   readonly driverHash: string;
   readonly spec: SpecSlug;

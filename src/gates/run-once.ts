@@ -7,7 +7,6 @@ import { hashFile } from '../platform/hash.js';
 import { printable } from '../platform/text.js';
 import type { CommandGate } from '../policy.js';
 import { runCommandGate } from './command.js';
-import { readEvidence } from './evidence.js';
 import { gateFinding, judgeGate, mayLack, type Red } from './finding.js';
 import type { GateCheckout, VerifierPorts, VerifyRequest } from './gate.js';
 import { clearReport, readReport, trackedName } from './report-file.js';
@@ -58,7 +57,8 @@ export async function runOnce({ ports, request, gate, checkout, shell }: Runner,
   const told =
     report === null ? null : isClear ? await readReport(report) : failed('cannot be reached inside the checkout');
   // The same test has the same name in every checkout.
-  const evidence = told?.ok === true ? told.value : readEvidence(output.replaceAll(`${checkout.folder}/`, ''), isWhole);
+  const evidence =
+    told?.ok === true ? told.value : ports.readEvidence(output.replaceAll(`${checkout.folder}/`, ''), isWhole);
   const back = await bringBack(checkout, ended);
   // A report that the repository tracks was removed above, or is written anew: that is what it is for.
   const changed = back.changed.filter((file) => report === null || file !== trackedName(report.path));

@@ -10,7 +10,6 @@ import type { EventBody } from '../event.js';
 import type { Result } from '../failure.js';
 import type { Evidence } from '../issue.js';
 import type { GateDefinition } from '../policy.js';
-import { passKey } from './cache.js';
 import { gateFinding, type Red } from './finding.js';
 import { createJudges } from './judges.js';
 import type { JudgePorts } from './judging.js';
@@ -133,7 +132,7 @@ function withoutPasses({ runner, tests, failed, skipped, failures }: Evidence): 
 }
 
 function keyWith(ports: VerifierPorts, request: VerifyRequest, gate: GateDefinition): string {
-  const key = passKey({ codeTree: request.codeTree, gate, toolFingerprint: ports.toolFingerprint });
+  const key = ports.passKey({ codeTree: request.codeTree, gate, toolFingerprint: ports.toolFingerprint });
   if (gate.kind === 'command') return key;
   // Two Issues with the same code are still two questions to a judge.
   const { issue, attempt, subject } = request;

@@ -1,6 +1,5 @@
 /** What a judge or planner is shown of a commit: its code, and its own Spec without anything that the engine noted there. */
 import { splitFrontmatter } from '../config/frontmatter.js';
-import { withoutRecord } from '../config/splice.js';
 import type { IssueId, Oid, SpecSlug } from '../issue.js';
 import { specsFolder } from '../spec.js';
 import type { Git } from '../worktree/git-types.js';
@@ -16,10 +15,19 @@ export interface ReadingTree {
   bodyOf(issue: IssueId): string;
 }
 
+/** What a tree to read in is made of. */
+export interface ReadingRequest {
+  readonly spec: SpecSlug;
+  readonly commit: Oid;
+  readonly code: Oid;
+  /** Takes out of SPEC.md and Issues what the engine noted there. */
+  readonly withoutRecord: (text: string) => string;
+}
+
 /** Makes the tree: `code` with `docs/specs/<spec>` of `commit`, without History and checkpoint keys. No other Spec is in it. */
 export async function readingTree(
   git: Git,
-  { spec, commit, code }: { readonly spec: SpecSlug; readonly commit: Oid; readonly code: Oid },
+  { spec, commit, code, withoutRecord }: ReadingRequest,
 ): Promise<ReadingTree> {
   const folder = `${specsFolder}/${spec}`;
   const files = new Map<string, Uint8Array | string>();

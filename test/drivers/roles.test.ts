@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createDriver } from '../../src/drivers/create.js';
 import { readOutput } from '../../src/drivers/envelope.js';
-import { judgeContract } from '../../src/drivers/judge.js';
 import { workerContract } from '../../src/drivers/worker.js';
 import { systemClock } from '../../src/platform/clock.js';
+import { judgeContract } from '../mutations/parts.js';
 import { stage } from './request.js';
 
 const pass = '{"verdict":"pass","findings":[]}';

@@ -7,6 +7,7 @@ import { createVerifier } from '../../src/gates/verify.js';
 import { parseIssueId, parseOid, type IssueId, type Oid } from '../../src/issue.js';
 import { systemClock } from '../../src/platform/clock.js';
 import type { CommandGate, GateDefinition, GateRules } from '../../src/policy.js';
+import { changedFiles, passKey, readEvidence } from '../mutations/parts.js';
 import type { FakeClock } from '../rig/clock.js';
 import { temporaryFolder } from '../rig/temp.js';
 
@@ -79,18 +80,19 @@ export async function bench({ files = {}, setupFailure, ...ports }: BenchOptions
         folder: checkout,
         slot: { number, portBase: 20_000 + 10 * number, temporary },
         enter: () => undefined,
-        changedFiles: async () => {
-          const changed: string[] = [];
-          await readFile(join(checkout, '..', `checkout-${String(number)}.lost`)).then(
-            () => Promise.reject(new Error('the folder is gone')),
-            () => undefined,
-          );
-          for (const [path, text] of Object.entries(files)) {
-            const now = await readFile(join(checkout, path), 'utf8').catch(() => null);
-            if (now !== text) changed.push(path);
-          }
-          return changed;
-        },
+        changedFiles: () =>
+          changedFiles(async () => {
+            const changed: string[] = [];
+            await readFile(join(checkout, '..', `checkout-${String(number)}.lost`)).then(
+              () => Promise.reject(new Error('the folder is gone')),
+              () => undefined,
+            );
+            for (const [path, text] of Object.entries(files)) {
+              const now = await readFile(join(checkout, path), 'utf8').catch(() => null);
+              if (now !== text) changed.push(path);
+            }
+            return changed;
+          }),
         restore: async () => {
           restores += 1;
           await write(checkout);
@@ -99,6 +101,8 @@ export async function bench({ files = {}, setupFailure, ...ports }: BenchOptions
       await rm(checkout, { recursive: true, force: true });
       return { ok: true, value };
     },
+    passKey,
+    readEvidence,
     slots: (run) => run(),
     emit: (event) => events.push(event),
     clock: systemClock,

@@ -1,7 +1,8 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { createVerdictCache, passKey, type PassRecord } from '../../src/gates/cache.js';
+import { createVerdictCache, type PassRecord } from '../../src/gates/cache.js';
+import { passKey } from '../mutations/parts.js';
 import { temporaryFolder } from '../rig/temp.js';
 import { gate, tree } from './bench.js';
 

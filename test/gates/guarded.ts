@@ -1,9 +1,10 @@
 /** Two states of a repository as maps, and what the guards say to the way from one to the other. */
 import { createHash } from 'node:crypto';
 import { guardFindings } from '../../src/gates/guard.js';
-import type { GuardChange } from '../../src/gates/guard-rule.js';
+import type { GuardChange, GuardedWork } from '../../src/gates/guard-rule.js';
 import { parseIssueId, parseOid, parseSpecSlug, type Finding, type Oid } from '../../src/issue.js';
 import type { GateDefinition, Policy } from '../../src/policy.js';
+import { guardRules } from '../mutations/parts.js';
 import { noRules } from './bench.js';
 
 /** Content of a file: text or bytes alone, or with a mode. */
@@ -31,7 +32,7 @@ export async function guard(before: Files, after: Files, how: Guarding = {}): Pr
   const blobs = new Map<Oid, Buffer>();
   const [old, now] = [before, after].map((files) => stored(files, blobs));
   if (old === undefined || now === undefined) throw new Error('impossible');
-  return guardFindings({
+  const work: GuardedWork = {
     changes: changesOf(old, now),
     blobs: {
       sizeOf: (oid) => Promise.resolve(blobOf(blobs, oid).length),
@@ -44,7 +45,8 @@ export async function guard(before: Files, after: Files, how: Guarding = {}): Pr
     spec: parseSpecSlug('s1') ?? never(),
     issue: { id: parseIssueId('01-a') ?? never(), touches: how.touches ?? [], tests: how.tests ?? [] },
     policy: policyFor(how),
-  });
+  };
+  return guardFindings(work, guardRules);
 }
 
 /** The same as `rule file` or `rule file:line`, sorted. */

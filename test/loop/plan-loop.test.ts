@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { EventBody } from '../../src/event.js';
 import { parseSpecSlug } from '../../src/issue.js';
-import { draftPlan } from '../../src/loop/plan-draft.js';
 import {
   runPlanning,
   type PlannerCall,
@@ -12,6 +11,7 @@ import {
 import { appendAnswer, readHistory } from '../../src/store/history.js';
 import { closePlan, openPlan, planStanding } from '../../src/store/spec-history.js';
 import { unknownUsage } from '../../src/usage.js';
+import { draftPlan } from '../mutations/parts.js';
 import { FakeClock } from '../rig/clock.js';
 import { budgetOf, oidOf, policyOf } from './rig.js';
 

@@ -39,6 +39,7 @@ import {
 } from '../../src/store/history.js';
 import { unknownUsage, type Usage } from '../../src/usage.js';
 import { noRules } from '../gates/bench.js';
+import { recordAttempt } from '../mutations/parts.js';
 import { FakeClock } from '../rig/clock.js';
 
 /** A made-up object name for a word. */
@@ -74,6 +75,7 @@ class FakeRecord implements IssueRecord {
   /** The checkpoint at which the branch turns out to be moved. */
   movedAt: string | null = null;
   readonly #log: string[];
+  #late: (() => Promise<void>) | null = null;
 
   constructor(log: string[]) {
     this.#log = log;
@@ -130,7 +132,10 @@ class FakeRecord implements IssueRecord {
 
   async recordAttempt(driver: string): ReturnType<IssueRecord['recordAttempt']> {
     const attempt = this.attempt + 1;
-    await this.#checkpoint(`record ${String(attempt)}`);
+    await recordAttempt(
+      () => this.#checkpoint(`record ${String(attempt)}`),
+      (late) => (this.#late = late),
+    );
     this.history = openAttempt(this.history, { attempt, at, driver, base: tip });
     this.workFindings = [];
     this.commit = oidOf(`attempt-${String(attempt)}`);
@@ -221,14 +226,16 @@ class FakeRecord implements IssueRecord {
     return this;
   }
 
-  #checkpoint(what: string): Promise<void> {
+  async #checkpoint(what: string): Promise<void> {
+    const late = this.#late;
+    this.#late = null;
+    await late?.();
     if (this.movedAt !== null && what.startsWith(this.movedAt)) {
       this.lost = 'giro-issue/s1/01-a was moved to 1234567 by somebody else while giro worked on it';
       this.#log.push(`moved at ${what}`);
-      return Promise.reject(new Error(this.lost));
+      throw new Error(this.lost);
     }
     this.#log.push(what);
-    return Promise.resolve();
   }
 }
 

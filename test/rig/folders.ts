@@ -11,6 +11,7 @@ import { createSetup, type Setup, type SetupPorts } from '../../src/worktree/set
 import { createSlots, type Slots } from '../../src/worktree/slots.js';
 import { createWorktrees, type Worktrees } from '../../src/worktree/worktrees.js';
 import { onTestFinished } from 'vitest';
+import { checkoutGit } from '../mutations/parts.js';
 import type { TestRepository } from './repository.js';
 
 const exec = promisify(execFile);
@@ -80,7 +81,7 @@ export async function startRun(
     makers: 2,
   });
   const limit = change.limit ?? 2;
-  const checkouts = createCheckouts({ ...shared, baseSpecs: null, limit });
+  const checkouts = createCheckouts({ ...shared, git: checkoutGit(git), baseSpecs: null, limit });
   onTestFinished(() => git.close());
   return { git, root, slots, setup, worktrees, checkouts, notices };
 }

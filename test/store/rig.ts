@@ -8,6 +8,7 @@ import { readBranches } from '../../src/store/facts.js';
 import { integrationRef, issueRef } from '../../src/store/refs.js';
 import { codeTree, joinTree, specsTree } from '../../src/store/tree.js';
 import type { OpenedGit, TreeTarget } from '../../src/worktree/git-types.js';
+import { journalGit } from '../mutations/parts.js';
 import { FakeClock } from '../rig/clock.js';
 import { makeRepository, openRepository, type TestRepository } from '../rig/repository.js';
 
@@ -145,7 +146,7 @@ class Rig implements SpecRig {
   async journal(id: string, options: { readonly fresh?: boolean } = {}): Promise<Journal> {
     const { git, clock } = this;
     const [issue, tip, branch] = [await this.issue(id), await this.tip(), await this.branch(id)];
-    return openJournal({ git, spec, clock }, { issue, tip, branch, fresh: options.fresh ?? false });
+    return openJournal({ git: journalGit(git), spec, clock }, { issue, tip, branch, fresh: options.fresh ?? false });
   }
 
   async codeWith(commit: Oid, files: Readonly<Record<string, string | null>>): Promise<Oid> {

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Oid } from '../../src/issue.js';
 import { Lane, type Landing, type Mergeable } from '../../src/worktree/lane.js';
 import type { OpenedGit } from '../../src/worktree/git-types.js';
+import { checkedOut, laneGit } from '../mutations/parts.js';
 import { FakeClock } from '../rig/clock.js';
 import { commitOf, makeRepository, openRepository, treeOf, type TestRepository } from '../rig/repository.js';
 
@@ -32,10 +33,10 @@ class LaneRig {
     this.git = git;
     this.start = start;
     this.lane = new Lane({
-      git,
+      git: laneGit(git),
       ref,
       tip: start,
-      checkedOut: () => Promise.resolve(this.checkedOut),
+      checkedOut: () => Promise.resolve(checkedOut(() => this.checkedOut)),
       nothingElseMoves: () => this.nothingElseMoves,
       clock: this.clock,
       signal: this.stop.signal,

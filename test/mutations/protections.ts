@@ -1,0 +1,137 @@
+/**
+ * The protections that the mutation check switches off, one at a time (`npm run mutations`): for each the tests that must
+ * fail without it, and the area, which holds the tests that may. What is weaker then stands in `parts.ts`.
+ *
+ * A test is written as `file > describe > test`; a shorter text means every test that begins with it.
+ */
+
+/** One protection, as the check needs to know it. */
+export interface Protected {
+  /** What holds while it is on. */
+  readonly what: string;
+  /** Tests that must fail without it; of a table every row. */
+  readonly named: readonly string[];
+  /** Where further tests may fail. */
+  readonly area: readonly string[];
+}
+
+/** Every protection that is checked, by the name under which `parts.ts` switches it off. */
+export const protections = {
+  blindness: {
+    what: 'judges and planners are shown no History and no checkpoint',
+    named: ['test/store/reading.test.ts > what a judge reads has no History'],
+    area: [],
+  },
+  'unreadable verdict': {
+    what: 'a judge whose envelope is missing or wrong has not passed anything',
+    named: [
+      'test/drivers/roles.test.ts > the envelope of a judge: another word',
+      'test/drivers/roles.test.ts > the envelope of a judge: no findings',
+    ],
+    area: ['test/drivers/roles.test.ts > the envelope of a judge', 'test/drivers/roles.test.ts > the scripted driver'],
+  },
+  'one verdict': {
+    what: 'a judge that says two things has said nothing',
+    named: ['test/drivers/roles.test.ts > the envelope of a judge: two that contradict each other'],
+    area: [],
+  },
+  'protected paths': {
+    what: 'files that only a person changes are not changed by work',
+    named: [
+      'test/gates/guard.test.ts > protected > giro.toml and .worktreeinclude, new ones too',
+      'test/gates/guard.test.ts > protected > [protect] paths, changed, added and deleted, whatever the Issue says',
+    ],
+    area: [
+      'test/gates/guard.test.ts > protected',
+      'test/gates/guard.test.ts > gate-file',
+      'test/gates/guard.test.ts > a finding says the rule',
+      'test/gates/guard.test.ts > rubrics and skills of judges',
+    ],
+  },
+  shrink: {
+    what: 'tests and assertions do not become fewer unseen',
+    named: [
+      'test/gates/guard-shrink.test.ts > javascript > a test that is removed',
+      'test/gates/guard-shrink.test.ts > javascript > an assertion that is removed',
+      'test/gates/guard-shrink.test.ts > javascript > a new skip',
+    ],
+    area: ['test/gates/guard-shrink.test.ts', 'test/gates/guard.test.ts > gate-file > a test file that a gate names'],
+  },
+  secrets: {
+    what: 'work adds nothing that looks like a secret',
+    named: ['test/gates/guard-secrets.test.ts > private key'],
+    area: ['test/gates/guard-secrets.test.ts'],
+  },
+  'vacuous green': {
+    what: 'a gate whose runner ran no test has not passed',
+    named: ['test/gates/vacuous.test.ts > an exit with 0 > is no pass when the runner ran nothing'],
+    area: ['test/gates/vacuous.test.ts'],
+  },
+  'dirty gate': {
+    what: 'a gate that rewrote tracked files has not passed',
+    named: [
+      'test/gates/verify.test.ts > a gate that rewrites tracked files > is dirty',
+      'test/gates/verify.test.ts > a gate that rewrites tracked files > is not remembered as a pass',
+      'test/worktree/checkout.test.ts > what a gate sees > comes with the tracked files that were rewritten since',
+    ],
+    area: ['test/gates/verify.test.ts > a gate that rewrites tracked files', 'test/worktree/checkout.test.ts'],
+  },
+  'clean checkout': {
+    what: 'a gate sees the committed files only, and nothing of the gates before it',
+    named: ['test/worktree/checkout.test.ts > the next user > gets the same folder with nothing of the last one in it'],
+    area: ['test/worktree/checkout.test.ts > the next user'],
+  },
+  'pass by definition': {
+    what: 'a pass holds only for a gate that demands the same',
+    named: ['test/gates/cache.test.ts > a key changes with the tree, the command'],
+    area: ['test/gates/verify.test.ts > a pass'],
+  },
+  'recorded first': {
+    what: 'an attempt is written down before its agent starts',
+    named: [
+      'test/loop/issue-loop.test.ts > an attempt > is recorded before it runs',
+      'test/loop/issue-loop.test.ts > a branch that somebody moved > before its attempt is recorded no agent starts',
+      'test/store/journal.test.ts > the next run finds an Issue > interrupted, when its attempt was recorded',
+    ],
+    area: ['test/loop/issue-loop.test.ts', 'test/store/journal.test.ts'],
+  },
+  'compare-and-swap': {
+    what: 'the integration branch moves only from the tip on which the merge was verified',
+    named: ['test/worktree/lane.test.ts > M5 a tip that somebody moved > while gates ran'],
+    area: ['test/worktree/lane.test.ts > M5', 'test/worktree/lane.test.ts > a docs-only commit'],
+  },
+  'branch of a person': {
+    what: 'a branch that is checked out somewhere is not moved',
+    named: [
+      'test/worktree/lane.test.ts > M4 a branch that is checked out > is not moved',
+      'test/worktree/lane.test.ts > M4 a branch that is checked out > gets no docs-only commit either',
+    ],
+    area: ['test/worktree/lane.test.ts > M4', 'test/worktree/lane.test.ts > a stop'],
+  },
+  'plan checked': {
+    what: 'a plan that cannot be run is not written',
+    named: [
+      'test/loop/plan-loop.test.ts > what cannot be a plan > goes back once, with the reasons',
+      'test/loop/plan-loop.test.ts > what cannot be a plan > is not asked for a third time',
+    ],
+    area: ['test/loop/plan-loop.test.ts'],
+  },
+} as const satisfies Record<string, Protected>;
+
+/** Names of protections. */
+export type Protection = keyof typeof protections;
+
+/**
+ * Run whatever is off, beside the files of the area: no test of theirs may fail but those of the area. They are quick, and of
+ * every kind of rig that is handed such parts.
+ */
+export const bystanders: readonly string[] = [
+  'test/drivers/envelope.test.ts',
+  'test/drivers/roles.test.ts',
+  'test/gates/cache.test.ts',
+  'test/gates/gate.test.ts',
+  'test/gates/guard.test.ts',
+  'test/loop/issue-loop.test.ts',
+  'test/loop/plan-loop.test.ts',
+  'test/store/reading.test.ts',
+];

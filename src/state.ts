@@ -29,7 +29,8 @@ export type IssueProgress =
   | { readonly kind: 'idle' }
   | { readonly kind: 'working'; readonly since: string; readonly log: string; readonly slot: number }
   | { readonly kind: 'judging'; readonly since: string; readonly gate: string | null; readonly log: string | null }
-  | { readonly kind: 'between'; readonly since: string; readonly reason: string }
+  /** `cut`: the run was stopped while its agent was at work. */
+  | { readonly kind: 'between'; readonly since: string; readonly reason: string; readonly cut?: true }
   | { readonly kind: 'retrying'; readonly since: string; readonly reason: string; readonly inMs: number }
   | {
       readonly kind: 'integrating';
@@ -239,7 +240,10 @@ export function reduce(state: RunState, event: Event): RunState {
         progress:
           event.result === 'committed'
             ? { kind: 'judging', since: event.at, gate: null, log: null }
-            : { kind: 'between', since: event.at, reason: event.reason ?? event.result },
+            : {
+                ...{ kind: 'between', since: event.at, reason: event.reason ?? event.result },
+                ...(event.result === 'stopped' ? { cut: true } : {}),
+              },
       }));
     case 'gate.started':
       return event.issue === null

@@ -84,7 +84,7 @@ async function runNight(night: Night, shown: Shown): Promise<ProcessEnd> {
     giro: giroVersion,
     concurrency,
     gateLimit: policy.limits.gates,
-    until: null,
+    until: options.deadline === null ? null : new Date(options.deadline.at).toISOString(),
     folder: opened.runFolder,
     specs: specs.map((spec) => itemOf(spec, specs)),
   });
@@ -107,7 +107,7 @@ async function runNight(night: Night, shown: Shown): Promise<ProcessEnd> {
       running.consider();
     };
     const outcomes = await running.run();
-    const ending = backlogEnding(outcomes, { stopped: stopping.by() ?? shared.spending.refused });
+    const ending = backlogEnding(outcomes, { stopped: shown.stopped() ?? shared.spending.refused });
     feed.emit({ type: 'backlog.finished', ...ending, gitProcesses: opened.git.processes() });
     const by = stopping.by();
     return by === null ? { exit: ending.exit } : { signal: by };
@@ -161,7 +161,7 @@ class RunningNight {
   }
 
   #mayStart(): boolean {
-    return !this.#shown.stopping.signal.aborted && this.#shared.spending.refused === null;
+    return !this.#shown.noMore.aborted && this.#shared.spending.refused === null;
   }
 
   /** What it depends on that is of this backlog and not proved. */
@@ -198,7 +198,7 @@ class RunningNight {
 
   async #runOne(spec: BacklogSpec, began: () => void): Promise<Result<Ending, Failure>> {
     const { opened, policy } = this.#night;
-    const { feed, stopping, terminal } = this.#shown;
+    const { feed, stopping, terminal, noMore, stopped, landed } = this.#shown;
     const { git, top, runFolder } = opened;
     const at = systemClock.iso();
     const prepared = await prepareSpec(policy, { git, top, spec: spec.id, issue: null, named: false, at });
@@ -216,8 +216,10 @@ class RunningNight {
           stack: stack.value,
           folder: join(runFolder, spec.id),
           terminal,
-          stopping,
-          noMore: stopping.signal,
+          signal: stopping.signal,
+          noMore,
+          stopped,
+          landed,
           emit: feed.of(spec.id),
           state: () => stateOf(feed.state, spec.id),
           shared: this.#shared,
@@ -287,7 +289,7 @@ function outcomeAtStart({ id, plan, failure }: BacklogSpec): SpecOutcome | null 
 function outcomeOf(spec: SpecSlug, ended: Result<Ending, Failure>): SpecOutcome {
   if (!ended.ok) return { spec, result: 'failed', why: renderFailure(ended.failure), asks: false };
   const results = { proof: 'proved', stopped: 'unfinished', 'needs-human': 'needs-human' } as const;
-  return { spec, result: results[ended.value.kind], why: ended.value.lines.at(-1) ?? '', asks: false };
+  return { spec, result: results[ended.value.kind], why: ended.value.summary, asks: false };
 }
 
 function waitsFor({ result }: Pick<BacklogResult, 'result'>): string {

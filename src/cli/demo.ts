@@ -57,6 +57,7 @@ export async function demo(options: DemoOptions, terminal: Terminal): Promise<Pr
       quiet: false,
       verbose: false,
       folder,
+      deadline: null,
     },
     terminal,
   );

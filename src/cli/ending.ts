@@ -1,5 +1,5 @@
 /** The last lines of a run: what is proved, what is asked of whom, and what to type next. */
-import type { IssueId, IssueState, Oid } from '../issue.js';
+import type { IssueId, IssueState, Oid, SpecSlug } from '../issue.js';
 import { shortOid } from '../issue.js';
 import type { SpecEnd } from '../loop/spec-loop.js';
 import { printable } from '../platform/text.js';
@@ -7,20 +7,22 @@ import { specsFolder } from '../spec.js';
 import type { IssueView } from '../state.js';
 import { rootCause } from '../state.js';
 import { notesRef } from '../store/notes.js';
-import { branchName } from '../store/refs.js';
+import { branchName, issueRef } from '../store/refs.js';
 import type { OpenedGit } from '../worktree/git-types.js';
 import { exitCodes, type ExitCode } from './exit.js';
 
 /** Everything the last lines are made from. */
 export interface EndingParts {
   readonly end: SpecEnd;
-  readonly spec: string;
+  readonly spec: SpecSlug;
   readonly only: IssueId | null;
   readonly tip: Oid;
   readonly states: ReadonlyMap<IssueId, IssueState>;
   readonly views: ReadonlyMap<IssueId, IssueView>;
   readonly stray: readonly string[];
   readonly stopped: string | null;
+  /** Tips of the Issues' branches; only when the run was stopped. */
+  readonly branches: ReadonlyMap<string, Oid>;
   /** How `giro/<spec>` gets into the person's branch; see `bringIn`. */
   readonly bringIn: readonly string[];
 }
@@ -28,6 +30,8 @@ export interface EndingParts {
 /** How a run ended, for its exit code and its last lines. */
 export interface Ending {
   readonly kind: 'proof' | 'needs-human' | 'stopped';
+  /** The result in one line. */
+  readonly summary: string;
   readonly exit: ExitCode;
   readonly lines: readonly string[];
 }
@@ -42,29 +46,28 @@ export function endingOf(parts: EndingParts): Ending {
     case 'proof':
       return {
         kind: 'proof',
+        summary: `proof: ${standing}, verified`,
         exit: exitCodes.proof,
         lines: [...stray, ...parts.bringIn, `proof: ${standing}, verified`],
       };
     case 'stopped':
       return {
         kind: 'stopped',
+        summary: standing,
         exit: exitCodes.needsHuman,
         lines: [
           ...stray,
+          ...askedLines(parts).map((line) => `asks  ${line}`),
+          ...openLines(parts),
           standing,
           `stopped: ${parts.stopped ?? parts.end.reason ?? 'on request'}; go on with: giro implement ${parts.spec}`,
         ],
       };
     case 'held': {
       const asked = askedLines(parts).map((line) => `asks  ${line}`);
-      const lines = [
-        ...stray,
-        ...asked,
-        ...waitingLines(parts),
-        standing,
-        `needs a human: ${printable(parts.end.message)}`,
-      ];
-      return { kind: 'needs-human', exit: exitCodes.needsHuman, lines };
+      const summary = `needs a human: ${printable(parts.end.message)}`;
+      const lines = [...stray, ...asked, ...waitingLines(parts), standing, summary];
+      return { kind: 'needs-human', summary, exit: exitCodes.needsHuman, lines };
     }
     case 'needs-human': {
       const asked = askedLines(parts);
@@ -78,6 +81,7 @@ export function endingOf(parts: EndingParts): Ending {
             : (asked.at(0) ?? 'nothing is left to run, and nothing is done');
       return {
         kind: 'needs-human',
+        summary: `needs a human: ${first}`,
         exit: exitCodes.needsHuman,
         lines: [
           ...stray,
@@ -162,6 +166,21 @@ function askedLines(parts: EndingParts): readonly string[] {
     if (progress.kind === 'integrating' && progress.step === 'held')
       return [`${view.id}: ${printable(progress.message ?? 'it is held')}`];
     return [];
+  });
+}
+
+/** What a run that was stopped leaves: cut off in its work, unfinished, or not started; and where its work is. */
+function openLines(parts: EndingParts): readonly string[] {
+  return [...parts.views.values()].flatMap(({ id, attempts, progress, log }) => {
+    if (progress.kind === 'done' || progress.kind === 'needs-human' || progress.kind === 'wontfix') return [];
+    const branch = parts.branches.get(id);
+    if (attempts === 0 || branch === undefined) return [`not started  ${id}`];
+    const where = `what it has is on ${branchName(issueRef(parts.spec, id))} at ${shortOid(branch)}`;
+    const cut = progress.kind === 'between' && progress.cut === true;
+    const what = cut
+      ? `abandoned    ${id}: attempt ${String(attempts)} was cut off and counts as none`
+      : `unfinished   ${id}: after attempt ${String(attempts)}`;
+    return [`${what}; ${where}${log === null ? '' : `, its log in ${printable(log)}`}`];
   });
 }
 

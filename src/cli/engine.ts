@@ -57,6 +57,8 @@ export interface EngineRequest {
   readonly signal: AbortSignal;
   /** Aborted with `signal`, or before it: no agent is started any more, while what runs goes on to its end. */
   readonly noMore: AbortSignal;
+  /** Told how long it took from the end of an agent to the integration. */
+  readonly landed: (ms: number) => void;
   readonly emit: Emit;
   readonly runFolder: string;
   readonly giro: string;
@@ -258,6 +260,7 @@ async function runIssues(running: Running): Promise<void> {
     clock,
     signal,
     noMore,
+    onLanded: request.landed,
     onHold: (isHolding) => {
       moving.isHolding = isHolding;
     },

@@ -106,7 +106,15 @@ async function runShown(
     limit: held.limit,
   });
   const agents = shared.agents.share(0);
-  const watched = { stopping, noMore: stopping.signal, emit: feed.of(spec), state: () => stateOf(feed.state, spec) };
+  const { noMore, stopped, landed } = shown;
+  const watched = {
+    signal: stopping.signal,
+    noMore,
+    stopped,
+    landed,
+    emit: feed.of(spec),
+    state: () => stateOf(feed.state, spec),
+  };
   const ended = await runToEnd({ ...run, ...watched, shared, agents }, held.lock).finally(() => shared.close());
   await view.close();
   if (!ended.ok) return refuse(ended.failure);

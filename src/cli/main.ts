@@ -1,6 +1,7 @@
 /** The command line: what there is, and nothing loaded before it is needed. The only place that ends the process. */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { keepHeapSmall } from '../platform/heap.js';
+import { deadlineFor, deadlineUntil, type Deadline } from './deadline.js';
 import type { ExitCode } from './exit.js';
 import { exitCodes, exitHelp } from './exit.js';
 import type { ProcessEnd } from './options.js';
@@ -28,6 +29,7 @@ Examples:
   giro implement auth                run docs/specs/auth to the end
   giro implement auth --dry-run      show the plan, spend nothing
   giro implement auth -c 8 --json    eight agents at once, events as NDJSON
+  giro implement docs/specs --for 6h every Spec, by what they depend on and by value
   giro status auth                   where everything stands, and why
   giro proof auth                    check the proof again, offline
 
@@ -48,14 +50,23 @@ function folder(): Option {
 function addImplement(program: Command, end: End): void {
   program
     .command('implement')
-    .description('run a Spec (or one of its Issues) until it is proved or a person is needed')
-    .argument('<target>', 'a Spec (auth, docs/specs/auth) or an Issue (auth/03, docs/specs/auth/issues/03-login.md)')
+    .description('run a Spec, one of its Issues or all Specs until they are proved or a person is needed')
+    .argument(
+      '<target>',
+      'a Spec (auth, docs/specs/auth), an Issue (auth/03, docs/specs/auth/issues/03-login.md) or all Specs (docs/specs)',
+    )
     .addOption(
       new Option('-c, --concurrency <N>', 'agents at once, a whole number of 1 or more').argParser(parseConcurrency),
     )
     .addOption(
       new Option('--max-cost <USD>', 'the most this run may cost; tightens [budget] run-cost').argParser(parseCost),
     )
+    .addOption(
+      new Option('--until <HH:MM>', 'be over by then: the next such time, on the clock here')
+        .argParser(parseUntil)
+        .conflicts('for'),
+    )
+    .addOption(new Option('--for <duration>', 'be over after so long, such as 6h or 1h30m').argParser(parseFor))
     .option('--json', 'write the events as NDJSON; stdout holds nothing else')
     .option('--plain', 'one line per event, also on a terminal')
     .option('-n, --dry-run', 'show the plan, the waves, the gates and the budget; spend and write nothing')
@@ -64,7 +75,7 @@ function addImplement(program: Command, end: End): void {
     .addOption(folder())
     .addHelpText(
       'after',
-      `\nExamples:\n  giro implement auth\n  giro implement docs/specs/auth --concurrency 8\n  giro implement auth/03-login\n\n${exitHelp}`,
+      `\nExamples:\n  giro implement auth\n  giro implement docs/specs/auth --concurrency 8\n  giro implement auth/03-login\n  giro implement docs/specs --until 07:00\n\n${exitHelp}`,
     )
     .action(async (target: string, options: ImplementFlags) => {
       keepHeapSmall();
@@ -81,6 +92,7 @@ function addImplement(program: Command, end: End): void {
             quiet: options.quiet ?? false,
             verbose: options.verbose ?? false,
             folder: options.directory,
+            deadline: options.until ?? options.for ?? null,
           },
           terminal,
         ),
@@ -177,6 +189,8 @@ function addDemo(program: Command, end: End): void {
 }
 
 interface ImplementFlags {
+  readonly until?: Deadline;
+  readonly for?: Deadline;
   readonly concurrency?: number;
   readonly maxCost?: number;
   readonly json?: boolean;
@@ -198,6 +212,19 @@ function parseCost(text: string): number {
   const value = /^[0-9]{1,7}(?:\.[0-9]{1,4})?$/.test(text) ? Number(text) : 0;
   if (value < 0.1) throw new InvalidArgumentError('It must be an amount in USD of 0.10 or more, such as 20 or 2.50.');
   return value;
+}
+
+function parseUntil(text: string): Deadline {
+  const deadline = deadlineUntil(text, Date.now());
+  if (deadline === undefined) throw new InvalidArgumentError('It must be a time of day such as 07:00 or 22:30.');
+  return deadline;
+}
+
+function parseFor(text: string): Deadline {
+  const deadline = deadlineFor(text, Date.now());
+  if (deadline === undefined)
+    throw new InvalidArgumentError('It must be a duration of at most 7 days, such as 30m, 6h or 1h30m.');
+  return deadline;
 }
 
 function endProcess(end: ProcessEnd): void {

@@ -1,5 +1,6 @@
 /** What `giro implement` is given, and how the process ends. */
 import type { Level } from '../report/lines.js';
+import type { Deadline } from './deadline.js';
 import type { ExitCode } from './exit.js';
 import type { StopSignal } from './stopping.js';
 
@@ -16,6 +17,8 @@ export interface ImplementOptions {
   readonly quiet: boolean;
   readonly verbose: boolean;
   readonly folder: string;
+  /** `null`: the run has the time it needs. */
+  readonly deadline: Deadline | null;
 }
 
 /** How the process ends: with an exit code, or by the signal that stopped it. */

@@ -26,7 +26,6 @@ import { noteProofs } from './proof-notes.js';
 import type { Stack } from './stacking.js';
 import type { Shared } from './shared.js';
 import type { Terminal } from './show.js';
-import type { Stopping } from './stopping.js';
 import { giroVersion } from './version.js';
 
 /** One Spec that is to be run. */
@@ -43,7 +42,10 @@ export interface SpecRun {
   /** Where the logs of this Spec go. */
   readonly folder: string;
   readonly terminal: Terminal;
-  readonly stopping: Pick<Stopping, 'signal' | 'by'>;
+  readonly signal: AbortSignal;
+  /** What ended the run before its end. */
+  readonly stopped: () => string | null;
+  readonly landed: (ms: number) => void;
   readonly emit: Emit;
   /** What the events of this Spec come to. */
   readonly state: () => RunState;
@@ -112,7 +114,7 @@ function movedFailure(spec: string): Failure {
 
 /** Runs a Spec, or one of its Issues, to its end, which its last event says whatever happens. */
 export async function runToEnd(run: SpecRun, lock: RunLock): Promise<Result<Ending, Failure>> {
-  const { opened, prepared, stopping, terminal } = run;
+  const { opened, prepared, terminal } = run;
   try {
     const result = await runEngine({
       git: opened.git,
@@ -126,8 +128,9 @@ export async function runToEnd(run: SpecRun, lock: RunLock): Promise<Result<Endi
       own: terminal.env,
       cacheFolder: terminal.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'),
       clock: run.shared.clock,
-      signal: stopping.signal,
+      signal: run.signal,
       noMore: run.noMore,
+      landed: run.landed,
       emit: run.emit,
       runFolder: run.folder,
       giro: giroVersion,
@@ -143,7 +146,7 @@ export async function runToEnd(run: SpecRun, lock: RunLock): Promise<Result<Endi
 }
 
 async function finish(run: SpecRun, ended: EngineEnd): Promise<Ending> {
-  const { opened, prepared, only, stopping } = run;
+  const { opened, prepared, only } = run;
   const { git } = opened;
   const ending = endingOf({
     end: ended.end,
@@ -153,7 +156,8 @@ async function finish(run: SpecRun, ended: EngineEnd): Promise<Ending> {
     states: ended.states,
     views: run.state().issues,
     stray: ended.stray,
-    stopped: stopping.by(),
+    stopped: run.stopped(),
+    branches: ended.end.kind === 'stopped' ? await readBranches(git, prepared.spec) : new Map(),
     bringIn: ended.end.kind === 'proof' ? await howToTake(git, prepared.spec, ended.tip) : [],
   });
   await noteProofs(git, prepared.spec, ended.tip);

@@ -1,7 +1,11 @@
 /** A run while somebody looks at it: its events, its view, and how it is stopped. */
 import { join } from 'node:path';
+import { systemClock } from '../platform/clock.js';
+import { formatDuration } from '../platform/duration.js';
 import { openAppend } from '../platform/files.js';
 import { printable } from '../platform/text.js';
+import { Countdown } from './countdown.js';
+import type { Deadline } from './deadline.js';
 import { Feed } from './feed.js';
 import { levelOf, type ImplementOptions } from './options.js';
 import { chooseShow, openShow, type Show, type ShowKind, type Terminal } from './show.js';
@@ -14,6 +18,12 @@ export interface Shown {
   readonly stopping: Stopping;
   readonly view: Show;
   readonly kind: ShowKind;
+  /** Aborted: no agent is to be started any more. */
+  readonly noMore: AbortSignal;
+  /** What ended the run before its end, for its last lines; `null`: nothing did. */
+  readonly stopped: () => string | null;
+  /** An Issue was integrated so long after its agent had ended. */
+  readonly landed: (ms: number) => void;
 }
 
 /** Runs something while it is shown; the terminal is given back afterwards, whatever happens. */
@@ -51,12 +61,48 @@ export async function whileShown<T>(
   try {
     view = await openShow(kind, terminal, { level: levelOf(options), onInterrupt: stopping.interrupt });
     feed.show = view;
-    return await act({ terminal, feed, stopping, view, kind });
+    const timed = startCountdown(options.deadline, { feed, stopping });
+    try {
+      return await act({ terminal, feed, stopping, view, kind, ...timed });
+    } finally {
+      timed.close();
+    }
   } finally {
     await view?.close();
     await feed.close();
     stopping.close();
   }
+}
+
+/** Watches the deadline, when there is one. */
+function startCountdown(
+  deadline: Deadline | null,
+  { feed, stopping }: Pick<Shown, 'feed' | 'stopping'>,
+): Pick<Shown, 'noMore' | 'stopped' | 'landed'> & { readonly close: () => void } {
+  const nothing = (): void => undefined;
+  if (deadline === null) return { noMore: stopping.signal, stopped: stopping.by, landed: nothing, close: nothing };
+  const countdown = new Countdown(deadline, systemClock);
+  const ended = `the deadline (${deadline.shown}) ended it`;
+  void countdown.watch({
+    noMore: (leftMs) => {
+      const message = `no agent is started any more: the ${formatDuration(leftMs)} until the deadline are for integrating what is finished`;
+      feed.emit({ type: 'run.notice', level: 'info', message });
+    },
+    over: () => {
+      feed.emit({ type: 'run.stopping', reason: `${ended}; agents are ended, state is saved` });
+      stopping.end(deadline.shown);
+    },
+  });
+  return {
+    noMore: AbortSignal.any([stopping.signal, countdown.noMore]),
+    stopped: () => stopping.by() ?? (countdown.noMore.aborted ? ended : null),
+    landed: (ms) => {
+      countdown.landed(ms);
+    },
+    close: () => {
+      countdown.close();
+    },
+  };
 }
 
 /** Main screen, visible cursor, no colour: whatever the board was doing. */

@@ -7,10 +7,8 @@ export type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGHUP';
 
 /** What the engine is told when a run is stopped. */
 class Stopped extends Error {
-  readonly signal: StopSignal;
-  constructor(signal: StopSignal) {
-    super(`stopped by ${signal}`);
-    this.signal = signal;
+  constructor(why: string) {
+    super(`stopped by ${why}`);
   }
 }
 
@@ -21,6 +19,8 @@ export interface Stopping {
   readonly by: () => StopSignal | null;
   /** Ctrl+C on the board, where it is a key and not a signal. */
   readonly interrupt: () => void;
+  /** Stops in order without a signal, as at a deadline. */
+  readonly end: (why: string) => void;
   close(): void;
 }
 
@@ -59,6 +59,9 @@ export function listenForStop(ports: {
     by: () => by,
     interrupt: () => {
       stop('SIGINT');
+    },
+    end: (why) => {
+      controller.abort(new Stopped(why));
     },
     close: () => {
       for (const [signal, handler] of handlers) process.off(signal, handler);

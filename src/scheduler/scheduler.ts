@@ -67,6 +67,8 @@ export interface SchedulerRequest {
   readonly noMore?: AbortSignal;
   /** Told when something ready begins or ceases to be held back for a landing: it will start, though nothing runs. */
   readonly onHold?: (isHolding: boolean) => void;
+  /** Told how long an integrated Issue took from the end of its last agent. */
+  readonly onLanded?: (ms: number) => void;
   /** Runs an Issue until it is at rest. Rejecting with the own reason of one of the signals counts as `stopped`. */
   readonly execute: (id: IssueId, slots: AgentSlots) => Promise<ExecutionOutcome>;
 }
@@ -153,7 +155,8 @@ class Scheduling {
       this.#dispatch(start.flatMap(({ id }) => this.#entries.get(id) ?? []));
       this.#setAlarm(heldUntil);
     }
-    if (this.#active === 0) this.#finish();
+    // What is ready while nothing runs waits for slots that other Specs have.
+    if (this.#active === 0 && (this.#ready.length === 0 || this.#ended() !== undefined)) this.#finish();
   }
 
   /** Marks all before it starts any: what starts may tick again at once. */
@@ -219,7 +222,9 @@ class Scheduling {
   #settle(entry: Entry, standing: Extract<Standing, { kind: 'at-rest' | 'threw' }>): void {
     const isIntegrated = standing.kind === 'at-rest' && standing.outcome === 'integrated';
     if (isIntegrated && entry.standing.kind === 'landing') {
-      this.#window.landingTook(this.#request.clock.monotonic() - entry.standing.since);
+      const ms = this.#request.clock.monotonic() - entry.standing.since;
+      this.#window.landingTook(ms);
+      this.#request.onLanded?.(ms);
     }
     this.#stand(entry, standing);
     this.#leases.giveBack(entry.claim);

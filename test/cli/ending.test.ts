@@ -22,15 +22,17 @@ function viewsOf(
     dependsOn: [],
     ...more,
   }));
-  const spec = parseSpecSlug('s1');
-  if (spec === undefined) throw new Error('not a name');
   return reduce(emptyState, { v: 1, at: '', run: '', type: 'run.recovered', spec, tip, issues }).issues;
 }
+
+const slug = parseSpecSlug('s1');
+if (slug === undefined) throw new Error('not a name');
+const spec = slug;
 
 function ending(change: Partial<EndingParts>) {
   return endingOf({
     end: { kind: 'needs-human', validate: [], asks: null },
-    spec: 's1',
+    spec,
     only: null,
     tip,
     states: new Map<IssueView['id'], IssueState>([
@@ -40,6 +42,7 @@ function ending(change: Partial<EndingParts>) {
     views: new Map(),
     stray: [],
     stopped: null,
+    branches: new Map(),
     bringIn: [],
     ...change,
   });
@@ -49,6 +52,7 @@ describe('the last lines', () => {
   test('of a proof end with it, behind the way to take it', () => {
     expect(ending({ end: { kind: 'proof', tip }, bringIn: ['take it:  git merge giro/s1'] })).toEqual({
       kind: 'proof',
+      summary: 'proof: 1 of 2 Issues integrated; giro/s1 is at abcdef0, verified',
       exit: 0,
       lines: ['take it:  git merge giro/s1', 'proof: 1 of 2 Issues integrated; giro/s1 is at abcdef0, verified'],
     });

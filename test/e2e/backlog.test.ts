@@ -194,3 +194,57 @@ test('unknown names and circles are refused before anything starts; a wrong file
   expect(wrong.code).toBe(1);
   expect(results(wrong)).toEqual({ auth: 'failed', store: 'proved' });
 });
+
+test('at the deadline the run stops in order, and says what is proved, cut off and not started', async () => {
+  const project = await makeBacklog(
+    {
+      quick: { frontmatter: 'value: 9', issues: ['01-a'] },
+      slow: { frontmatter: 'value: 5', issues: ['01-a', '02-b'] },
+      never: { issues: ['01-a'] },
+    },
+    {
+      agent: 'echo "by $GIRO_SPEC" > "$GIRO_SPEC-$GIRO_ISSUE.txt"\nif [ "$GIRO_SPEC" = slow ]; then sleep 300; fi\n',
+    },
+  );
+  const started = Date.now();
+  const run = await unchangedBy(project, () => night(project, '--for', '8s', '--concurrency', '1'));
+  expect(Date.now() - started).toBeLessThan(60_000);
+  expect([run.code, run.signal]).toEqual([2, null]);
+  expect(results(run)).toEqual({ quick: 'proved', slow: 'unfinished', never: 'not-started' });
+  const [finished] = eventsOf(run, 'backlog.finished');
+  expect(finished?.reason).toBe('stopped');
+  expect(finished?.lines.at(-1)).toContain('the deadline (--for 8s) ended it');
+  const lines = eventsOf(run, 'run.finished').find(({ spec }) => spec === 'slow')?.lines ?? [];
+  const tip = (await project.git('rev-parse', '--short=7', 'giro-issue/slow/01-a')).trim();
+  expect(lines.join('\n')).toContain('abandoned    01-a: attempt 1 was cut off');
+  expect(lines.join('\n')).toContain(`giro-issue/slow/01-a at ${tip}`);
+  expect(lines).toContain('not started  02-b');
+  expect(await project.show('giro-issue/slow/01-a', 'slow-01-a.txt')).toBe('by slow');
+  expect(await project.git('branch', '--list', 'giro/never')).toBe('');
+
+  for (const bad of [
+    ['--until', '25:00'],
+    ['--for', 'soon'],
+    ['--until', '07:00', '--for', '6h'],
+  ]) {
+    const refused = await unchangedBy(project, () => project.giro(['implement', 'slow', ...bad], { cwd: '/' }));
+    expect([refused.code, refused.stdout], bad.join(' ')).toEqual([1, '']);
+    expect(refused.stderr).not.toContain('repository');
+  }
+});
+
+test('what is finished still lands while no agent is started any more', async () => {
+  // The gate is slow, so after the first landing half of the time is kept: the second agent is never started.
+  const project = await makeBacklog(
+    { only: { issues: ['01-a', '02-b'] } },
+    { agent: 'sleep 6\necho "by $GIRO_SPEC" > a.txt\n', verify: 'test = "sleep 5"' },
+  );
+  await project.writeIssue('02-b', { frontmatter: 'depends-on: [01]' });
+  const run = await project.giro(['implement', 'only', '--json', '--for', '20s', '--concurrency', '1']);
+  expect(run.code).toBe(2);
+  expect(eventsOf(run, 'issue.integrated').map(({ issue }) => issue)).toEqual(['01-a']);
+  expect(eventsOf(run, 'run.stopping')).toEqual([]);
+  const lines = eventsOf(run, 'run.finished')[0]?.lines ?? [];
+  expect(lines).toContain('not started  02-b');
+  expect(lines.at(-1)).toContain('the deadline (--for 20s) ended it');
+});

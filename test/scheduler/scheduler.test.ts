@@ -459,3 +459,69 @@ describe('a slot that frees just before a landing', () => {
     expect(run.working()).toBe('a f d');
   });
 });
+
+describe('several Specs in one limit', () => {
+  test('the agents of the first rank come first, and together they are never more than the limit', async () => {
+    const limit = new AgentLimit(2);
+    const first = bench('a, b', { agents: limit.share(0) });
+    const second = bench('a, b, c', { agents: limit.share(1) });
+    await turn();
+    expect([first.working(), second.working(), limit.free]).toEqual(['a b', '', 0]);
+    await first.of('a').endAgent();
+    expect([first.working(), second.working()]).toEqual(['b', 'a']);
+    // A retry of the first goes before what the second has ready.
+    void first.of('a').ask();
+    await second.of('a').endAgent();
+    await turn();
+    expect([first.working(), second.working()]).toEqual(['a b', '']);
+  });
+
+  test('an abort of one leaves the slots to the other', async () => {
+    const limit = new AgentLimit(1);
+    const first = bench('a, b', { agents: limit.share(0) });
+    const second = bench('a', { agents: limit.share(1) });
+    await turn();
+    first.abort.abort(new Error('stop'));
+    await first.of('a').endAgent();
+    await first.of('a').end('stopped');
+    expect(await first.result).toBeInstanceOf(Map);
+    await turn();
+    expect(second.working()).toBe('a');
+    await second.of('a').endAgent();
+    await second.of('a').end('integrated');
+    await second.result;
+    expect(limit.free).toBe(1);
+  });
+
+  test('an agent of no Issue waits for a slot like any other, and does not start after the signal', async () => {
+    const limit = new AgentLimit(1);
+    const other = bench('a', { agents: limit.share(1) });
+    await turn();
+    const stop = new AbortController();
+    let runs = 0;
+    const used = limit.share(0).use(() => Promise.resolve((runs += 1)), stop.signal);
+    await turn();
+    expect(runs).toBe(0);
+    await other.of('a').endAgent();
+    expect(await used).toBe(1);
+    stop.abort();
+    expect(await limit.share(0).use(() => Promise.resolve((runs += 1)), stop.signal)).toBeNull();
+    await other.of('a').end('integrated');
+    await other.result;
+  });
+});
+
+test('when there is to be no more, nothing starts, a retry is refused, and what runs ends in its own way', async () => {
+  const noMore = new AbortController();
+  const { of, working, began, result } = bench('a, b, c: a', { concurrency: 2, noMore: noMore.signal });
+  await turn();
+  noMore.abort(new Error('late'));
+  expect(working()).toBe('a b');
+  await of('b').endAgent();
+  await expect(of('b').ask()).rejects.toBe(noMore.signal.reason);
+  await of('b').fail(noMore.signal.reason);
+  await of('a').endAgent();
+  await of('a').end('integrated');
+  expect([...(await result).values()]).toEqual(['integrated', 'stopped', 'waiting']);
+  expect(began).toEqual(['a', 'b']);
+});

@@ -32,7 +32,7 @@ export function parseTarget(
   return names.at(0) ?? usage(`${JSON.stringify(text)} is neither a Spec nor an Issue`, examples);
 }
 
-const examples = 'examples: auth, docs/specs/auth, auth/03, auth/03-login';
+const examples = 'examples: auth, docs/specs/auth, auth/03, auth/03-login, docs/specs';
 
 /** Reads `auth`, `auth/SPEC.md`, `auth/03-login` or `auth/issues/03-login.md`; empty: the backlog. */
 function readName(inside: string): Result<Target, Failure> {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { BacklogResult, Event } from '../../src/event.js';
+import { blocksOf, readText } from '../docs/markdown.js';
 import { eventsOf, makeProject, unchangedBy, type GiroRun, type Project, type ProjectSetup } from '../rig/giro.js';
 
 interface SpecSetup {
@@ -247,4 +248,22 @@ test('what is finished still lands while no agent is started any more', async ()
   const lines = eventsOf(run, 'run.finished')[0]?.lines ?? [];
   expect(lines).toContain('not started  02-b');
   expect(lines.at(-1)).toContain('the deadline (--for 20s) ended it');
+});
+
+test('the example of docs/backlog.md does what the text says', async () => {
+  const blocks = blocksOf(readText('docs/backlog.md'));
+  const block = (part: string) => blocks.find(({ text }) => text.includes(part))?.text ?? '';
+  const project = await makeProject({ spec: 'store', issues: {} });
+  await project.write('docs/specs/store/SPEC.md', block('docs/specs/store/SPEC.md'));
+  await project.write('docs/specs/greet/SPEC.md', block('docs/specs/greet/SPEC.md'));
+  await project.write('docs/specs/store/issues/01-file.md', block('docs/specs/store/issues/'));
+  await project.write('docs/specs/greet/issues/01-say.md', block('docs/specs/store/issues/'));
+  await project.write('giro.toml', block('[verify]'));
+  await project.write('agent.sh', block('#!/bin/sh'), 0o755);
+  const dry = await unchangedBy(project, () => project.giro(['implement', 'docs/specs', '--dry-run']));
+  expect(dry.stdout).toMatch(/1 {2}store: Keep greetings .*\n.*2 {2}greet: Greet people {2}\(after store, value 10\)/);
+  const run = await night(project);
+  expect(run.code, run.stderr).toBe(0);
+  expect(await project.show('giro/greet', 'store.txt')).toBe('by store');
+  expect(await project.show('giro/greet', 'greet.txt')).toBe('by greet');
 });

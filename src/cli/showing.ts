@@ -1,6 +1,6 @@
 /** A run while somebody looks at it: its events, its view, and how it is stopped. */
 import { join } from 'node:path';
-import { systemClock } from '../platform/clock.js';
+import { allowManyListeners, systemClock } from '../platform/clock.js';
 import { formatDuration } from '../platform/duration.js';
 import { openAppend } from '../platform/files.js';
 import { printable } from '../platform/text.js';
@@ -82,6 +82,8 @@ function startCountdown(
   const nothing = (): void => undefined;
   if (deadline === null) return { noMore: stopping.signal, stopped: stopping.by, landed: nothing, close: nothing };
   const countdown = new Countdown(deadline, systemClock);
+  const noMore = AbortSignal.any([stopping.signal, countdown.noMore]);
+  allowManyListeners(noMore);
   const ended = `the deadline (${deadline.shown}) ended it`;
   void countdown.watch({
     noMore: (leftMs) => {
@@ -94,7 +96,7 @@ function startCountdown(
     },
   });
   return {
-    noMore: AbortSignal.any([stopping.signal, countdown.noMore]),
+    noMore,
     stopped: () => stopping.by() ?? (countdown.noMore.aborted ? ended : null),
     landed: (ms) => {
       countdown.landed(ms);

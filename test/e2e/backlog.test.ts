@@ -1,3 +1,5 @@
+import { mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { BacklogResult, Event } from '../../src/event.js';
 import { blocksOf, readText } from '../docs/markdown.js';
@@ -122,6 +124,8 @@ test('what depends on others starts at their proven tips, and what comes along i
   expect(said.map(({ message }) => message).join('\n')).toContain('auth-01-a.txt, store-01-a.txt come along');
   // giro's own records of the others are on the branch too, and the gates do not see them.
   expect(await project.show('giro/shop', 'docs/specs/store/SPEC.md')).toContain('state: done');
+  const proof = await project.giro(['proof', 'shop', '--rerun']);
+  expect(proof.code, proof.stdout).toBe(0);
 
   const again = await night(project);
   expect(again.code).toBe(0);
@@ -266,4 +270,41 @@ test('the example of docs/backlog.md does what the text says', async () => {
   expect(run.code, run.stderr).toBe(0);
   expect(await project.show('giro/greet', 'store.txt')).toBe('by store');
   expect(await project.show('giro/greet', 'greet.txt')).toBe('by greet');
+});
+
+test('a Spec that somebody else runs is reported and skipped; the others run, what depends on it does not', async () => {
+  const project = await makeBacklog(
+    {
+      taken: { issues: ['01-a'] },
+      free: { issues: ['01-a'] },
+      after: { frontmatter: 'depends-on: [taken]', issues: ['01-a'] },
+    },
+    { agent: 'if [ "$GIRO_SPEC" = taken ]; then sleep 300; fi\necho "by $GIRO_SPEC" > "$GIRO_SPEC.txt"\n' },
+  );
+  const other = project.start(['implement', 'taken', '--json']);
+  await other.event('attempt.started');
+  const run = await night(project);
+  expect(run.code).toBe(1);
+  expect(results(run)).toEqual({ after: 'not-started', free: 'proved', taken: 'failed' });
+  expect(run.stderr).toContain('giro is already running on taken');
+  const [finished] = eventsOf(run, 'backlog.finished');
+  expect(finished?.specs.find(({ spec }) => spec === 'after')?.why).toBe('waits for taken, which could not be run');
+  other.kill('SIGINT');
+  expect((await other.ended).signal).toBe('SIGINT');
+});
+
+test('all Specs together never have more agents at work than the limit', async () => {
+  const issues = ['01-a', '02-b', '03-c'];
+  const project = await makeBacklog({ one: { issues }, two: { issues }, three: { issues } });
+  const counts = join(project.folder, 'counts');
+  await mkdir(join(project.folder, 'at-work'));
+  const agent = `me=${project.folder}/at-work/$GIRO_SPEC-$GIRO_ISSUE
+touch "$me"; ls ${project.folder}/at-work | wc -l >> ${counts}; sleep 0.3; rm "$me"
+echo "by $GIRO_SPEC" > "$GIRO_SPEC-$GIRO_ISSUE.txt"\n`;
+  await project.write('agent.sh', `#!/bin/sh\nset -e\n${agent}`, 0o755);
+  const run = await night(project, '--concurrency', '2');
+  expect(run.code, run.stderr).toBe(0);
+  const seen = (await readFile(counts, 'utf8')).trim().split(/\s+/).map(Number);
+  expect(seen).toHaveLength(9);
+  expect(Math.max(...seen)).toBe(2);
 });

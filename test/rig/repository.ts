@@ -147,7 +147,9 @@ class Repository implements TestRepository {
   async fingerprint(): Promise<string> {
     const gitDir = await this.git('rev-parse', '--path-format=absolute', '--git-common-dir');
     const refs = (await this.git('for-each-ref', '--format=ref %(refname) %(objectname) %(symref)')).split('\n');
-    const theirs = refs.filter((line) => !/^ref refs\/(heads\/giro\/|heads\/giro-issue\/|giro\/|notes\/giro )/.test(line));
+    const theirs = refs.filter(
+      (line) => !/^ref refs\/(heads\/giro\/|heads\/giro-issue\/|giro\/|notes\/giro )/.test(line),
+    );
     const inside = await describeFolder(gitDir, isOfGiro);
     const files = await describeFolder(this.path, (path) => path === '.git' || path.startsWith('.git/'));
     return [...theirs, ...inside.map((line) => `git ${line}`), ...files.map((line) => `file ${line}`)].join('\n');

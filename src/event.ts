@@ -1,6 +1,6 @@
 /** Everything that happens in a run, as one closed union. `docs/events.md` lists them for readers of NDJSON. */
 import type { Evidence, Finding, IssueId, IssueState, Oid, Phase, SpecSlug } from './issue.js';
-import type { GateScope } from './policy.js';
+import type { RunScope } from './policy.js';
 import type { SpecState } from './spec.js';
 import type { Spending, Usage } from './usage.js';
 
@@ -192,7 +192,7 @@ export type EventBody =
     }
   | {
       readonly type: 'gate.started';
-      readonly scope: GateScope;
+      readonly scope: RunScope;
       readonly gate: string;
       readonly issue: IssueId | null;
       readonly tree: Oid;
@@ -201,8 +201,22 @@ export type EventBody =
       readonly driver?: string;
     }
   | {
+      readonly type: 'gate.repeated';
+      readonly scope: RunScope;
+      readonly gate: string;
+      readonly issue: IssueId | null;
+      readonly tree: Oid;
+      readonly log: string;
+      /** Tests that are run alone; absent: the whole gate. */
+      readonly tests?: readonly string[];
+      /** Processes that wanted to run, on average over the last minute. */
+      readonly load: number;
+      /** How many can run at once. */
+      readonly processors: number;
+    }
+  | {
       readonly type: 'gate.finished';
-      readonly scope: GateScope;
+      readonly scope: RunScope;
       readonly gate: string;
       readonly issue: IssueId | null;
       readonly tree: Oid;
@@ -222,6 +236,8 @@ export type EventBody =
       readonly model?: string | null;
       /** What its calls took; only of a gate that a judge decided now. */
       readonly usage?: Usage;
+      /** The rule of giro.toml by which a person accepts this red; absent: none does. */
+      readonly waiver?: string;
     }
   | {
       readonly type: 'attempt.judged';

@@ -76,6 +76,8 @@ export interface Issue {
   readonly tests: readonly string[];
   /** The round whose validation it answers; absent: it is no gap Issue. */
   readonly gap?: number;
+  /** What its tests must show beside being green, as `[evidence] proof`. */
+  readonly proof?: 'red-green';
   /** Present while in progress. */
   readonly checkpoint?: { readonly attempt: number; readonly phase: Phase };
   /** The text of `## History` with its heading; empty when there is none. */

@@ -29,6 +29,9 @@ export interface Reports {
 /** Where a gate is due. */
 export type GateScope = 'issue' | 'integration' | 'spec';
 
+/** Where a gate is run: where it is due, or on code as it was before the work, to compare with. */
+export type RunScope = GateScope | 'base';
+
 /** What a command gate must show beside its exit code. */
 export interface GateRules {
   /** Tests that must have run. */
@@ -146,6 +149,16 @@ export interface ProtectPolicy {
   readonly scope: 'open' | 'strict';
 }
 
+/** What counts as evidence. */
+export interface EvidencePolicy {
+  /** A gate that is red before any work: it stops the Spec, or only failures that are new count. */
+  readonly baseline: 'fail' | 'allow';
+  /** A gate that is red and then green on the same code: it is red, or it is said and passes. */
+  readonly flaky: 'fail' | 'warn';
+  /** What the tests of an Issue must show beside being green; `null`: nothing. */
+  readonly proof: 'red-green' | null;
+}
+
 /** The whole of giro.toml. */
 export interface Policy {
   readonly drivers: { readonly default: string; readonly byName: ReadonlyMap<string, DriverDefinition> };
@@ -167,6 +180,7 @@ export interface Policy {
     readonly fileBytes: number;
   };
   readonly gates: readonly GateDefinition[];
+  readonly evidence: EvidencePolicy;
   readonly worktree: WorktreePolicy;
   readonly protect: ProtectPolicy;
   /** SHA-256 of everything the policy was made from, for caches and records. */

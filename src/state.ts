@@ -246,6 +246,7 @@ export function reduce(state: RunState, event: Event): RunState {
               },
       }));
     case 'gate.started':
+    case 'gate.repeated':
       return event.issue === null
         ? atSpecGate(state, event)
         : withIssue(state, event.issue, (view) => ({ ...view, log: event.log, progress: atGate(event) }));
@@ -327,13 +328,15 @@ function staged(state: RunState, stage: RunState['stage']): RunState {
   return { ...state, stage: state.stage === 'stopping' ? 'stopping' : stage };
 }
 
-function atGate(event: Extract<Event, { type: 'gate.started' }>): IssueProgress {
-  const gate = event.driver === undefined ? event.gate : `${event.gate} by ${event.driver}`;
-  if (event.scope === 'issue') return { kind: 'judging', since: event.at, gate, log: event.log };
+function atGate(event: Extract<Event, { type: 'gate.started' | 'gate.repeated' }>): IssueProgress {
+  const by = event.type === 'gate.started' ? event.driver : undefined;
+  const gate = by === undefined ? event.gate : `${event.gate} by ${by}`;
+  const isOwn = event.scope === 'issue' || event.scope === 'base';
+  if (isOwn) return { kind: 'judging', since: event.at, gate, log: event.log };
   return { kind: 'integrating', since: event.at, step: 'verifying', message: gate, log: event.log };
 }
 
-function atSpecGate(state: RunState, event: Extract<Event, { type: 'gate.started' }>): RunState {
+function atSpecGate(state: RunState, event: Extract<Event, { type: 'gate.started' | 'gate.repeated' }>): RunState {
   return event.scope === 'spec' && state.stage === 'running' ? { ...state, stage: 'validating' } : state;
 }
 

@@ -20,6 +20,7 @@ import type { OpenedGit } from '../worktree/git-types.js';
 import { Lane } from '../worktree/lane.js';
 import { openBudget } from './budgeting.js';
 import { estimatesOf } from './estimates.js';
+import { judgeBase } from './baseline.js';
 import { finishSpec, land, landAlong, publish, type LandingPorts } from './landing.js';
 import {
   checkedOutIn,
@@ -188,7 +189,8 @@ function specPorts(running: Running): Omit<SpecLoopPorts, keyof ReturnType<typeo
     emit,
     tip: () => landing.lane.tip,
     base: landing.facts.base,
-    tipCode: async () => codeTree(git, (await git.readCommit(landing.lane.tip)).tree),
+    tipCode: () => codeOf(git, landing.lane.tip),
+    baseline: () => judgeBase({ policy: prepared.policy, workshop, signal, emit, code: () => startingCode(running) }),
     states: () => running.states,
     takeAlong: () => takeAlong(running),
     runIssues: () => runIssues(running),
@@ -206,6 +208,15 @@ async function takeAlong(running: Running): Promise<AlongEnd | null> {
     if (end !== null) return end;
   }
   return null;
+}
+
+async function startingCode({ request, landing }: Running): Promise<{ readonly base: Oid; readonly tip: Oid }> {
+  const { git } = request;
+  return { base: await codeOf(git, landing.facts.base), tip: await codeOf(git, landing.lane.tip) };
+}
+
+async function codeOf(git: OpenedGit, commit: Oid): Promise<Oid> {
+  return codeTree(git, (await git.readCommit(commit)).tree);
 }
 
 function planning(running: Running): ReturnType<typeof planningOf> {

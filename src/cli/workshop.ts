@@ -7,6 +7,7 @@ import { createDriver } from '../drivers/create.js';
 import type { Driver } from '../drivers/driver.js';
 import type { Emit } from '../event.js';
 import { failed, ok, type Failure, type Result } from '../failure.js';
+import { createBaseline, type Baseline } from '../gates/baseline.js';
 import { createVerdictCache, passKey } from '../gates/cache.js';
 import { readEvidence } from '../gates/evidence.js';
 import type { Verifier, VerifierPorts, WithCheckout } from '../gates/gate.js';
@@ -18,6 +19,7 @@ import type { Parking } from '../loop/parking.js';
 import type { EnvironmentRequest, WorkFolders } from '../loop/ports.js';
 import type { Clock } from '../platform/clock.js';
 import { childEnvironment, type Environment } from '../platform/environment.js';
+import { machineLoad } from '../platform/load.js';
 import type { DriverDefinition, Policy, WorktreePolicy } from '../policy.js';
 import type { AgentShare } from '../scheduler/slots.js';
 import { readingTree } from '../store/reading.js';
@@ -61,6 +63,8 @@ export interface WorkshopPorts {
 export interface Workshop {
   readonly folders: WorkFolders;
   readonly verifier: Verifier;
+  /** What the gates came to before any work; set by whoever looks at that. */
+  readonly baseline: Baseline;
   readonly driver: Driver;
   readonly parking: Parking;
   readonly budget: SpecBudget;
@@ -78,7 +82,6 @@ export async function openWorkshop(ports: WorkshopPorts): Promise<Result<Worksho
   const shell = await findShell(childEnvironment(own));
   if (!shell.ok) return failed({ kind: 'environment', message: shell.failure, hint: 'install bash' });
   const root = join(policy.worktree.root ?? join(ports.cacheFolder, 'giro'), repositoryId(git.commonDir), spec);
-  const { slots, parking } = ports.shared;
   const notice = (message: string, issue?: IssueId): void => {
     emit({ type: 'run.notice', level: 'warning', message, ...(issue === undefined ? {} : { issue }) });
   };
@@ -97,7 +100,7 @@ export async function openWorkshop(ports: WorkshopPorts): Promise<Result<Worksho
       emit({ type: 'run.notice', level: 'info', message });
     },
   });
-  const common = { git, policy: policy.worktree, slots, setup, notice };
+  const common = { git, policy: policy.worktree, slots: ports.shared.slots, setup, notice };
   const worktrees = createWorktrees({ ...common, spec, root, clock, makers: foldersAtOnce() });
   const checkouts = createCheckouts({
     ...common,
@@ -105,14 +108,16 @@ export async function openWorkshop(ports: WorkshopPorts): Promise<Result<Worksho
     baseSpecs: ports.baseSpecs,
     limit: policy.limits.gates,
   });
-  const readings = createReadings({ git, root: join(root, 'reading'), slots });
-  const verifier = verifierOf(ports, { withCheckout: checkouts.withCheckout, readings });
+  const readings = createReadings({ git, root: join(root, 'reading'), slots: common.slots });
+  const baseline = createBaseline();
+  const verifier = verifierOf(ports, { withCheckout: checkouts.withCheckout, readings, baseline });
   const definition = driverOf(policy, policy.roles.worker);
   return ok({
     folders: workFolders({ git, spec, policy }, worktrees),
     verifier,
+    baseline,
     driver: createDriver(definition, { clock, repository: top, own }),
-    parking,
+    parking: ports.shared.parking,
     budget: ports.budget,
     planner: plannerOf(ports, readings),
     environment: ({ issue, attempt, folder, envelopeFile }) => ({
@@ -165,8 +170,9 @@ function driverOf(policy: Policy, name: string): DriverDefinition {
 
 function verifierOf(
   ports: WorkshopPorts,
-  { withCheckout, readings }: { readonly withCheckout: WithCheckout; readonly readings: Readings },
+  parts: { readonly withCheckout: WithCheckout; readonly readings: Readings; readonly baseline: Baseline },
 ): Verifier {
+  const { withCheckout, readings, baseline } = parts;
   const { git, prepared, top, own, clock, emit, runFolder } = ports;
   const { policy, spec } = prepared;
   const judges = judgePorts({ git, spec, policy, top, own, clock, readings, budget: ports.budget });
@@ -182,6 +188,9 @@ function verifierOf(
     logFolder: join(runFolder, 'gates'),
     graceMs: policy.limits.graceMs,
     toolFingerprint: fingerprint(policy.worktree, own),
+    evidence: policy.evidence,
+    baseline: (gate) => baseline.get(gate),
+    load: machineLoad,
     lacks: (checkout) => lackingIn(checkout, top),
   };
   return createVerifier(verifierPorts, judges);

@@ -1,7 +1,21 @@
-/** What giro.toml asks of evidence: the rules of a gate. */
-import type { z } from 'zod';
-import type { GateRules } from '../policy.js';
-import { filledText, insidePath, wholeNumber } from './check.js';
+/** What giro.toml asks of evidence: `[evidence]`, and the rules of a gate. */
+import { z } from 'zod';
+import type { EvidencePolicy, GateRules } from '../policy.js';
+import { checkTable, filledText, insidePath, wholeNumber, word, type Checked } from './check.js';
+
+const tableSchema = z.strictObject({
+  baseline: word(['fail', 'allow']).default('fail'),
+  flaky: word(['fail', 'warn']).default('fail'),
+  proof: word(['red-green']).optional(),
+});
+
+/** Reads `[evidence]`. */
+export function readEvidence(input: unknown): Checked<EvidencePolicy> {
+  const { problems, value } = checkTable(tableSchema, input ?? {}, ['evidence']);
+  if (value === undefined) return { problems };
+  const { baseline, flaky, proof } = value;
+  return { problems, value: { baseline, flaky, proof: proof ?? null } };
+}
 
 /** The keys of a command gate that ask for more than its exit code. */
 export const ruleShape = {

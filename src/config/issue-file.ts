@@ -212,10 +212,8 @@ function readIssue(file: FileBytes, id: IssueId): ReadIssue {
     };
   }
   checkKeys(reader, issueKeys);
-  for (const key of ['driver', 'proof']) {
-    const field = reader.field(key);
-    if (field !== undefined) reader.reportKey(field, `\`${key}\` is not available in this version`, 'remove it');
-  }
+  const driver = reader.field('driver');
+  if (driver !== undefined) reader.reportKey(driver, '`driver` is not available in this version', 'remove it');
   if (reader.field('state') === undefined) {
     reader.problems.push({
       file: source.file,
@@ -265,6 +263,7 @@ function readWishes(reader: FieldReader) {
   }
   const maxAttempts = positiveInteger(reader, 'max-attempts');
   const gap = positiveInteger(reader, 'gap');
+  const proof = oneOf(reader, 'proof', ['red-green'] as const);
   return {
     touches: globList(reader, 'touches', globExample),
     resources: distinct(textList(reader, 'resources', '[postgres]').map(({ text }) => text)),
@@ -273,6 +272,7 @@ function readWishes(reader: FieldReader) {
     gatePlaces: new Map(gates.map(({ text, place }) => [text, place])),
     ...(maxAttempts === undefined ? {} : { maxAttempts }),
     ...(gap === undefined ? {} : { gap }),
+    ...(proof === undefined ? {} : { proof }),
   };
 }
 

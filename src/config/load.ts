@@ -6,6 +6,7 @@ import type { Policy } from '../policy.js';
 import { checkUnknown, readBudget } from './budget-table.js';
 import { checkTable, duration, isTable, unknownKey, wholeNumber, type Checked, type Problem } from './check.js';
 import { quote, type SourceText } from './diagnostic.js';
+import { readEvidence } from './evidence-table.js';
 import { readDrivers, readRoles } from './driver-table.js';
 import { fileLimits, readProtect } from './protect-table.js';
 import { parseToml, type TomlFile } from './toml.js';
@@ -29,8 +30,8 @@ export interface PolicyRequest {
 }
 
 const minuteMs = 60_000;
-const tables = ['driver', 'roles', 'budget', 'limits', 'verify', 'worktree', 'protect'];
-const laterTables = ['sandbox', 'evidence', 'notify', 'github', 'ui'];
+const tables = ['driver', 'roles', 'budget', 'limits', 'verify', 'worktree', 'protect', 'evidence'];
+const laterTables = ['sandbox', 'notify', 'github', 'ui'];
 
 /** Reads and checks giro.toml; all mistakes at once, nothing half-valid comes out. */
 export function loadPolicy(
@@ -66,15 +67,16 @@ function readTables(
     included,
   });
   const protect = readProtect(root['protect']);
+  const evidence = readEvidence(root['evidence']);
   const problems = [
     ...unknownTables(root),
-    ...[drivers, roles, budget, limits, gates, worktree, protect].flatMap(
+    ...[drivers, roles, budget, limits, gates, worktree, protect, evidence].flatMap(
       (checked): readonly Problem[] => checked.problems,
     ),
   ];
   if (drivers.value === undefined || roles.value === undefined || budget.value === undefined) return { problems };
   if (limits.value === undefined || gates.value === undefined || worktree.value === undefined) return { problems };
-  if (protect.value === undefined) return { problems };
+  if (protect.value === undefined || evidence.value === undefined) return { problems };
   const allRoles = { ...rolesOf(drivers.value.default), ...roles.value };
   const inUse = { drivers: drivers.value.byName, roles: allRoles, gates: gates.value };
   return {
@@ -87,6 +89,7 @@ function readTables(
       gates: gates.value,
       worktree: worktree.value,
       protect: protect.value,
+      evidence: evidence.value,
     },
   };
 }

@@ -27,9 +27,7 @@ const readers: readonly Reader[] = [
  * `isWhole`: the text is the whole output, not only its end.
  */
 export function readEvidence(output: string, isWhole: boolean): Evidence | null {
-  const lines = printableLines(output)
-    .split('\n')
-    .map((line) => line.trimEnd());
+  const lines = plainLines(output);
   const found = sumEvidence(
     [...readers.map((read) => read(lines)), readTap(lines, isWhole)].filter((one) => one !== null),
   );
@@ -65,11 +63,18 @@ function lessThan(minimum: number, evidence: Evidence | null): string | null {
 /** Finds the first line of an output that a pattern matches; only the start of a very long line is looked at. */
 export function matchingLine(output: string, pattern: string): string | null {
   const expression = new RegExp(pattern, 'u');
-  const lines = printableLines(output).split('\n');
-  return lines.map((line) => line.slice(0, longestLine)).find((line) => expression.test(line)) ?? null;
+  return plainLines(output).find((line) => expression.test(line)) ?? null;
 }
 
 const longestLine = 4_096;
+
+/** The lines without colours and without blanks at their end; most are plain already. */
+function plainLines(output: string): readonly string[] {
+  return output.split('\n').map((line) => {
+    const start = line.length > longestLine ? line.slice(0, longestLine) : line;
+    return (/^[\x20-\x7e]*$/.test(start) ? start : printableLines(start)).trimEnd();
+  });
+}
 
 /** Shows evidence in a few words: `48 tests, 1 failed`. */
 export function formatEvidence({ tests, failed, skipped }: Evidence): string {

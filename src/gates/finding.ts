@@ -37,6 +37,8 @@ export interface Red {
 /** How much of the output goes into a finding. */
 const detailLines = 60;
 const detailBytes = 6 * 1024;
+/** Colours and progress bars are taken out of no more than this. */
+const lookedAt = 64 * 1024;
 
 /** Judges a gate that ran: null is green, and only an exit with 0 that left the tree as it was is that. */
 export function judgeGate(ending: GateEnding): Red | null {
@@ -93,7 +95,7 @@ export function mayLack(ended: Ended, output: string): boolean {
 
 /** Makes the finding of a gate. */
 export function gateFinding(gate: string, what: string, output = ''): Finding {
-  const detail = tailLines(output, detailLines, detailBytes);
+  const detail = tailLines(output.slice(-lookedAt), detailLines, detailBytes);
   return { message: `gate ${gate} ${printable(what)}`, gate, ...(detail === '' ? {} : { detail }) };
 }
 

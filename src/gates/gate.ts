@@ -4,7 +4,8 @@ import type { Result } from '../failure.js';
 import type { Evidence, Finding, IssueId, Oid } from '../issue.js';
 import type { Clock } from '../platform/clock.js';
 import type { Environment } from '../platform/environment.js';
-import type { GateDefinition, GateScope } from '../policy.js';
+import type { MachineLoad } from '../platform/load.js';
+import type { EvidencePolicy, GateDefinition, GateScope, RunScope } from '../policy.js';
 import type { Usage } from '../usage.js';
 import type { PassSubject, VerdictCache } from './cache.js';
 
@@ -44,6 +45,8 @@ export interface GateVerdict {
   readonly definition: string;
   /** What its run shows that was tested; `null`: nothing that is known printed anything. */
   readonly evidence: Evidence | null;
+  /** The rule of giro.toml by which a person accepts this red; `null`: none does. */
+  readonly waiver: string | null;
   /** `null`: no judge decided. */
   readonly judge: JudgedBy | null;
   /** `null`: no model was called. */
@@ -61,7 +64,7 @@ export interface Verdict {
 
 /** What the loops ask for. */
 export interface VerifyRequest {
-  readonly scope: GateScope;
+  readonly scope: RunScope;
   readonly issue: IssueId | null;
   /** The due ones, in order; an empty list is a bug of the caller. */
   readonly gates: readonly GateDefinition[];
@@ -69,6 +72,8 @@ export interface VerifyRequest {
   readonly attempt: number | null;
   /** What is under judgement as commits; `null`: there is only a tree. */
   readonly subject: Subject | null;
+  /** True: a red is what is looked for, so it is neither run again nor compared with the base. */
+  readonly probing?: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -138,16 +143,26 @@ export interface VerifierPorts {
   readonly graceMs: number;
   /** Stands for the tools of this machine: a pass holds only under the same one. */
   readonly toolFingerprint: string;
+  readonly evidence: Pick<EvidencePolicy, 'baseline' | 'flaky'>;
+  /** What each gate came to before any work; `null`: not looked at. */
+  readonly baseline: (gate: string) => GateVerdict | null;
+  readonly load: () => MachineLoad;
   /** Names of ignored files and folders that the user's checkout has and the given one has not; for a hint only. */
   readonly lacks?: (checkout: string) => Promise<readonly string[]>;
 }
 
 /**
  * Decides "passed", for everyone (L4). At least one gate, and each of them green without a cause and without a finding: by a process
- * that exited with 0, or by a pass that was paid for before on the same tree. Whatever is not plainly that has not passed.
+ * that exited with 0, or by a pass that was paid for before on the same tree; or red for nothing but what a rule of giro.toml
+ * accepts. Whatever is not plainly that has not passed.
  */
 export function isPassed(verdict: { readonly gates: readonly GateVerdict[] }): boolean {
-  return verdict.gates.length > 0 && verdict.gates.every(isGreen);
+  return verdict.gates.length > 0 && verdict.gates.every((gate) => isGreen(gate) || isWaivedByConfig(gate));
+}
+
+/** Says whether giro.toml accepts a red. Only what came to a verdict on tests can be accepted. */
+export function isWaivedByConfig({ verdict, cause, waiver, findings }: GateVerdict): boolean {
+  return verdict === 'fail' && waiver !== null && (cause === 'failed' || cause === 'flaky') && findings.length > 0;
 }
 
 /** Decides it for one gate. */

@@ -13,7 +13,7 @@ import { clearReport, readReport, trackedName } from './report-file.js';
 import type { Shell } from './shell.js';
 
 /** How much of the output's end is read; colours and cursor movements are taken out of it. */
-const outputBytes = 512 * 1024;
+const outputBytes = 256 * 1024;
 
 /** A command gate that is about to run. */
 export interface Runner {

@@ -3,8 +3,9 @@ import type { Result } from '../failure.js';
 import type { GateDefinition } from '../policy.js';
 import { definitionHash } from './definition.js';
 import { gateFinding, type Red } from './finding.js';
-import { isGreen, type GateCheckout, type GateVerdict, type VerifierPorts, type VerifyRequest } from './gate.js';
+import { isPassed, type GateCheckout, type GateVerdict, type VerifierPorts, type VerifyRequest } from './gate.js';
 import { runOnce } from './run-once.js';
+import { settle } from './settle.js';
 import type { Shell } from './shell.js';
 
 /** One due gate, with its verdict when that is known already. */
@@ -34,12 +35,16 @@ export async function runGates(
   let lost: string | null = null;
   for (const { gate, known } of due) {
     const run = (): Promise<GateRunEnd> => runGate(bench, { request, gate, checkout });
-    const end = await endOf(request, { gate, known, lost, green: verdicts.every(isGreen) }, run);
+    const end = await endOf(request, { gate, known, lost, green: isAllowed(verdicts) }, run);
     lost = end.lost;
     verdicts.push(end.verdict);
     await bench.onVerdict(gate, end.verdict);
   }
   return verdicts;
+}
+
+function isAllowed(verdicts: readonly GateVerdict[]): boolean {
+  return verdicts.length === 0 || isPassed({ gates: verdicts });
 }
 
 /** The verdict of a gate that was stopped, or never began because the run was. */
@@ -66,6 +71,7 @@ export function blankVerdict(gate: GateDefinition): GateVerdict {
     logHash: null,
     definition: definitionHash(gate),
     evidence: null,
+    waiver: null,
     judge: null,
     usage: null,
   };
@@ -119,8 +125,10 @@ async function runGate(bench: Bench, place: GatePlace): Promise<GateRunEnd> {
   ports.emit({ type: 'gate.started', scope, gate: gate.name, issue, tree, log });
   checkout.enter();
   const runner = { ports, request, gate, checkout, shell: shell.value };
-  const { red, ended, durationMs, evidence, logHash, lost } = await runOnce(runner, log);
-  const verdict = { ...blankVerdict(gate), ended, durationMs, log, logHash, evidence };
+  const first = await runOnce(runner, log);
+  const { red, waiver, lost } = await settle(runner, first, () => bench.logFile(request, gate));
+  const { ended, durationMs, evidence, logHash } = first;
+  const verdict = { ...blankVerdict(gate), ended, durationMs, log, logHash, evidence, waiver };
   return {
     verdict: red === null ? { ...verdict, verdict: 'pass' } : { ...verdict, cause: red.cause, findings: [red.finding] },
     lost: lost === null ? null : `the checkout is of no use after gate ${gate.name}`,

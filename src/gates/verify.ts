@@ -6,7 +6,6 @@
  * 3. The same gates on the same tree never run twice at the same moment, and a pass is not paid for twice.
  */
 import { join } from 'node:path';
-import type { EventBody } from '../event.js';
 import type { Result } from '../failure.js';
 import type { Evidence } from '../issue.js';
 import type { GateDefinition } from '../policy.js';
@@ -16,6 +15,7 @@ import type { JudgePorts } from './judging.js';
 import {
   isGreen,
   isPassed,
+  isWaivedByConfig,
   type GateVerdict,
   type SetupFailure,
   type Verdict,
@@ -25,6 +25,7 @@ import {
 } from './gate.js';
 import { blankVerdict, cancelledVerdict, notRun, runGates, type Bench, type DueGate } from './run.js';
 import { findShell, type Shell } from './shell.js';
+import { teller } from './tell.js';
 
 /** Creates the verifier of a run. */
 export function createVerifier(ports: VerifierPorts, judges: JudgePorts | null = null): Verifier {
@@ -65,9 +66,7 @@ function verifications(ports: VerifierPorts, judgePorts: JudgePorts | null): Ver
 
   const keyOf = (request: VerifyRequest, gate: GateDefinition): string => keyWith(ports, request, gate);
   const lookUp = (request: VerifyRequest): Promise<readonly DueGate[]> => knownOf(ports, request);
-  const tell = (request: VerifyRequest, verdict: GateVerdict): void => {
-    ports.emit(finishedEvent(request, verdict));
-  };
+  const tell = teller(ports);
 
   const report = (request: VerifyRequest, gates: readonly GateVerdict[]): Verdict => {
     gates.forEach((gate) => tell(request, gate));
@@ -75,7 +74,7 @@ function verifications(ports: VerifierPorts, judgePorts: JudgePorts | null): Ver
   };
 
   const keep = async (request: VerifyRequest, gate: GateDefinition, verdict: GateVerdict): Promise<void> => {
-    if (verdict.cached || gate.kind !== 'command' || !isPassed({ gates: [verdict] })) return;
+    if (verdict.cached || gate.kind !== 'command' || !isGreen(verdict)) return;
     const { codeTree } = request;
     const { durationMs, evidence } = verdict;
     const record = { gate: gate.name, codeTree, at: ports.clock.iso(), durationMs, evidence };
@@ -126,11 +125,6 @@ function verifications(ports: VerifierPorts, judgePorts: JudgePorts | null): Ver
   return { keyOf, run, report };
 }
 
-/** Who passed is for comparing; an event says how many. */
-function withoutPasses({ runner, tests, failed, skipped, failures }: Evidence): Evidence {
-  return { runner, tests, failed, skipped, failures };
-}
-
 function keyWith(ports: VerifierPorts, request: VerifyRequest, gate: GateDefinition): string {
   const key = ports.passKey({ codeTree: request.codeTree, gate, toolFingerprint: ports.toolFingerprint });
   if (gate.kind === 'command') return key;
@@ -150,21 +144,9 @@ function knownOf(ports: VerifierPorts, request: VerifyRequest): Promise<readonly
   );
 }
 
-function finishedEvent({ scope, issue, codeTree: tree }: VerifyRequest, verdict: GateVerdict): EventBody {
-  const { gate, verdict: word, cause, cached, durationMs, ended, findings, evidence, judge, usage } = verdict;
-  const facts = { scope, gate, issue, tree, verdict: word, cached, durationMs, ended, findings };
-  return {
-    type: 'gate.finished',
-    ...facts,
-    ...(cause === null ? {} : { cause }),
-    ...(evidence === null ? {} : { evidence: withoutPasses(evidence) }),
-    ...(judge === null ? {} : { driver: judge.driver, model: judge.model }),
-    ...(usage === null ? {} : { usage }),
-  };
-}
-
 function verdictOf(gates: readonly GateVerdict[]): Verdict {
-  return { passed: isPassed({ gates }), gates, findings: gates.flatMap((gate) => gate.findings) };
+  const blocking = gates.filter((gate) => !isWaivedByConfig(gate));
+  return { passed: isPassed({ gates }), gates, findings: blocking.flatMap((gate) => gate.findings) };
 }
 
 function allKnown(due: readonly DueGate[]): readonly GateVerdict[] | null {
@@ -178,7 +160,7 @@ function cachedPass(gate: GateDefinition, evidence: Evidence | null): GateVerdic
 
 /** What another verification found: its passes are paid for, its reds are red here too. */
 function paidBefore(verdict: GateVerdict): GateVerdict {
-  if (!isPassed({ gates: [verdict] })) return { ...verdict, usage: null };
+  if (!isGreen(verdict)) return { ...verdict, usage: null };
   return { ...verdict, cached: true, ended: null, durationMs: 0, log: null, logHash: null, usage: null };
 }
 

@@ -39,6 +39,7 @@ function noteOf(gate: GateVerdict): string {
     ...(gate.cached || gate.cause === 'not-run' ? [] : [formatDuration(gate.durationMs)]),
     ...(gate.evidence === null ? [] : [formatEvidence(gate.evidence)]),
     ...spent(gate),
+    ...(gate.waiver === null ? [] : [`accepted by ${gate.waiver}`]),
     ...bindings(gate),
   ];
   return (gate.cached ? ['same code tree, verified before', ...parts.slice(gate.judge === null ? 1 : 0)] : parts).join(

@@ -64,7 +64,7 @@ export function specPacket(parts: SpecPacketParts): Packet {
       `tried: ${parts.why}`,
       ...evidence(parts.findings),
       `question: ${question}`,
-      ...specOptions(parts.cause, folder),
+      ...specOptions(parts.cause, parts.spec, folder),
       `to edit what was planned: git restore --source=giro/${parts.spec} -- ${folder}`,
       `then: giro implement ${parts.spec}`,
     ],
@@ -99,7 +99,7 @@ function specQuestion(parts: SpecPacketParts): string {
   }
 }
 
-function specOptions(cause: SpecCause, folder: string): readonly string[] {
+function specOptions(cause: SpecCause, spec: SpecSlug, folder: string): readonly string[] {
   switch (cause) {
     case 'questions':
     case 'plan-rejected':
@@ -122,6 +122,12 @@ function specOptions(cause: SpecCause, folder: string): readonly string[] {
         'option: mend one of them in its own Spec, prove it and run again; its new tip is taken along',
       ];
     case 'baseline-red':
+      return [
+        `option: commit the repair on your branch, delete giro/${spec} while nothing has landed there (git branch -D giro/${spec}), and run again: the Spec starts from your commit`,
+        `option: bring the repair onto giro/${spec} yourself, and run again`,
+        'option: mend the gate in giro.toml and run again',
+        'option: set [evidence] baseline = "allow" in giro.toml; then failures of the base are told by name and only new ones count',
+      ];
     case 'budget-spent':
     case 'cannot-run-here':
     case 'operation-failures':

@@ -3,6 +3,7 @@
  * it ends with proof or with a hand raised (DESIGN 5). Its actor is "run the Issues", its verifier is *validate*, its
  * findings become gap Issues.
  *
+ * S0 Nothing is paid for on a base whose gates are red, unless the person allows it.
  * S1 A red validation is recorded before anything is planned for it; one that is recorded for this code is not paid again.
  * S2 `[budget] rounds` red validations since a person answered last, or the same one twice running, end it.
  */
@@ -45,6 +46,10 @@ export interface SpecQuestion {
   readonly question: string;
 }
 
+/** What the base came to, before anything is paid for. */
+export type BaselineOutcome =
+  { readonly kind: 'sound' } | { readonly kind: 'escalated'; readonly asks: SpecAsks } | { readonly kind: 'stopped' };
+
 /** What the Spec loop needs. */
 export interface SpecLoopPorts {
   readonly spec: SpecSlug;
@@ -63,6 +68,8 @@ export interface SpecLoopPorts {
   readonly tipCode: () => Promise<Oid>;
   /** Takes along the proven work of what the Spec depends on; `null`: it is there. */
   readonly takeAlong: () => Promise<AlongEnd | null>;
+  /** Judges the code that the work starts from. */
+  readonly baseline: () => Promise<BaselineOutcome>;
   /** Runs every Issue that can run; resolves when none is left that could. */
   readonly runIssues: () => Promise<void>;
   /** The durable state of each Issue now. */
@@ -113,6 +120,11 @@ const maxValidations = 8;
 export async function runSpec(ports: SpecLoopPorts): Promise<SpecEnd> {
   const along = await ports.takeAlong();
   if (along !== null) return along.kind === 'asks' ? asking(ports, along.asks) : along;
+  if (hasWork(ports)) {
+    const base = await ports.baseline();
+    if (base.kind === 'stopped') return base;
+    if (base.kind === 'escalated') return asking(ports, base.asks);
+  }
   if (ports.states().size === 0) {
     const first = await planned(ports, { request: { round: 0, gaps: '' }, findings: [] });
     if (first !== null) return first;
@@ -130,6 +142,16 @@ export async function runSpec(ports: SpecLoopPorts): Promise<SpecEnd> {
     const end = await planned(ports, judged);
     if (end !== null) return end;
   }
+}
+
+/** Something is to be planned or worked on, and so to be paid for. */
+function hasWork({ states, only }: SpecLoopPorts): boolean {
+  const all = [...states()];
+  return all.length === 0 || all.some(([id, state]) => isOpen(state) && (only === null || only === id));
+}
+
+function isOpen(state: IssueState): boolean {
+  return state === 'ready' || state === 'in-progress';
 }
 
 /** Plans Issues; gives the end of the Spec when there are none to go on with. */

@@ -33,6 +33,7 @@ const quietTypes: ReadonlySet<Event['type']> = new Set([
 ]);
 const verboseTypes: ReadonlySet<Event['type']> = new Set([
   'gate.started',
+  'gate.repeated',
   'issue.queued',
   'candidate.made',
   'spec.state',
@@ -123,6 +124,7 @@ function said(event: Event): Said {
     case 'attempt.judged':
       return saidOfAttempt(event);
     case 'gate.started':
+    case 'gate.repeated':
     case 'gate.finished':
       return saidOfGate(event);
     case 'candidate.made':
@@ -267,11 +269,23 @@ function resultOf(event: Extract<Event, { type: 'attempt.finished' }>): string {
   }
 }
 
+const wheres = {
+  issue: '',
+  integration: ' on the merged tree',
+  spec: ' on the Spec',
+  base: ' on the base',
+} as const;
+
 function saidOfGate(event: About<'gate'>): Said {
-  const where = event.scope === 'issue' ? '' : event.scope === 'integration' ? ' on the merged tree' : ' on the Spec';
+  const where = wheres[event.scope];
   if (event.type === 'gate.started') {
     const by = event.driver === undefined ? '' : `, judged by ${event.driver}`;
     return { text: `gate ${event.gate} started${where}${by}` };
+  }
+  if (event.type === 'gate.repeated') {
+    const what = event.tests === undefined ? '' : `, ${count(event.tests.length, 'test')} alone`;
+    const load = `load ${String(event.load)} on ${count(event.processors, 'processor')}`;
+    return { text: `gate ${event.gate} is red${where} and runs once more${what} (${load})` };
   }
   if (event.verdict === 'fail' && event.ended === null && event.findings.length === 0) {
     return { text: `gate ${event.gate} was not run${where}: it waits for the others to be green` };
@@ -282,7 +296,8 @@ function saidOfGate(event: About<'gate'>): Said {
     ...(event.evidence === undefined ? [] : [testsOf(event.evidence)]),
   ].join(', ');
   if (event.verdict === 'pass') return { text: `gate ${event.gate} passed${where} (${time})` };
-  return { text: `gate ${event.gate} failed${where} (${time})`, below: details(event.findings) };
+  const how = event.waiver === undefined ? 'failed' : `is red, accepted by ${event.waiver}`;
+  return { text: `gate ${event.gate} ${how}${where} (${time})`, below: details(event.findings) };
 }
 
 /** Only what ran is said here: what failed is in the findings. */

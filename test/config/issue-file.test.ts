@@ -412,6 +412,7 @@ max-attempts: 2
 gates: [review]
 tests:
   - test/**
+proof: red-green
 gap: 1
 attempt: 3
 phase: judging
@@ -434,6 +435,7 @@ text
       gap: 1,
       gates: ['review'],
       tests: ['test/**'],
+      proof: 'red-green',
       checkpoint: { attempt: 3, phase: 'judging' },
       history: '',
     });
@@ -469,7 +471,7 @@ text
     ['touches: {a: b}\n', '`touches` holds a mapping, not a text'],
     ['resources: [[a]]\n', '`resources` holds a list, not a text'],
     ['driver: codex\n', '`driver` is not available in this version'],
-    ['proof: red-green\n', '`proof` is not available in this version'],
+    ['proof: green\n', '`proof` is `green`'],
     ['Touches: [a]\n', 'unknown key `Touches`'],
     ['owner: me\n', 'unknown key `owner`'],
     ['__proto__: x\n', 'unknown key `__proto__`'],

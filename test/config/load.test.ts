@@ -77,6 +77,7 @@ describe('a valid giro.toml', () => {
           rules: { minTests: null, mustMatch: null, mustNotMatch: null, junit: null },
         },
       ],
+      evidence: { baseline: 'fail', flaky: 'fail', proof: null },
       worktree: {
         git: 'linked',
         setupTimeoutMs: 900_000,
@@ -537,6 +538,15 @@ describe('[budget], [limits], [worktree] and the rest', () => {
     expect(one(`${minimal}\n${table}\n`).message).toContain(message);
   });
 
+  test('[evidence] says what counts, and nothing else can stand there', () => {
+    const evidence = '[evidence]\nbaseline = "allow"\nflaky = "warn"\nproof = "red-green"\n';
+    expect(policy(minimal + evidence).evidence).toEqual({ baseline: 'allow', flaky: 'warn', proof: 'red-green' });
+    expect(one(`${minimal}[evidence]\nbaseline = "off"\n`).message).toBe(
+      '`baseline` must be one of fail, allow, not `"off"`',
+    );
+    expect(one(`${minimal}[evidence]\nflake = "warn"\n`).message).toBe('unknown key `flake` in [evidence]');
+  });
+
   test('all mistakes of all tables come at once, in the order of the file', () => {
     const found = mistakes(`
 [verify]
@@ -589,7 +599,7 @@ agents\t=\t0 # too few
       giro.toml:13:2: unknown key \`budgets\`
         13 | [budgets]
            |  ^^^^^^^
-        fix: did you mean \`budget\`? allowed: driver, roles, budget, limits, verify, worktree, protect
+        fix: did you mean \`budget\`? allowed: driver, roles, budget, limits, verify, worktree, protect, evidence
 
       giro.toml:17:10: \`agents\` must be a whole number between 1 and 256, not \`0\`
         17 | agents  =   0 # too few

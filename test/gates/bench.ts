@@ -110,6 +110,9 @@ export async function bench({ files = {}, setupFailure, ...ports }: BenchOptions
     logFolder: join(folder, 'logs'),
     graceMs: 300,
     toolFingerprint: 'tools-1',
+    evidence: { baseline: 'fail', flaky: 'fail' },
+    baseline: () => null,
+    load: () => ({ average: 1.5, processors: 4 }),
     ...ports,
   });
   const request: Bench['request'] = (gates, change = {}) => ({

@@ -11,6 +11,7 @@ const green: GateVerdict = {
   durationMs: 5,
   findings: [],
   evidence: null,
+  waiver: null,
   log: 'test.log',
   logHash: null,
   definition: 'definition',

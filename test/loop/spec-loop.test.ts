@@ -7,6 +7,7 @@ import type { PlanOutcome, PlanRequest } from '../../src/loop/plan-loop.js';
 import {
   runSpec,
   specGates,
+  type BaselineOutcome,
   type RedRound,
   type SpecEnd,
   type SpecFinish,
@@ -41,6 +42,7 @@ async function play(
     readonly openGap?: PlanRequest;
     readonly same?: (round: number) => boolean;
     readonly refused?: Refusal;
+    readonly baseline?: BaselineOutcome;
   } = {},
 ): Promise<Played> {
   if (spec === undefined) throw new Error('not a name');
@@ -75,6 +77,10 @@ async function play(
       if (change.stop === 'issues') stop.abort();
       return Promise.resolve();
     },
+    baseline: () => {
+      if (change.baseline !== undefined) log.push('base');
+      return Promise.resolve(change.baseline ?? { kind: 'sound' });
+    },
     states: () => now,
     plan: (request) => {
       log.push(`plan ${String(request.round)}`);
@@ -96,6 +102,45 @@ async function play(
   });
   return { end, finishes, requests, events, log };
 }
+
+describe('the base is judged before anything is paid for', () => {
+  const asks = {
+    cause: 'baseline-red',
+    why: 'red',
+    findings: [{ message: 'gate test failed' }],
+    questions: [],
+  } as const;
+  const red: BaselineOutcome = { kind: 'escalated', asks };
+
+  test('and a red one ends the Spec with its evidence; no Issue is run', async () => {
+    const { end, finishes, log, events } = await play({ '01-a': 'ready' }, { baseline: red });
+    expect(log).toEqual(['base']);
+    const question = 'gate test failed, before any work. Can you repair the base?';
+    expect(end).toMatchObject({ kind: 'needs-human', asks: { cause: 'baseline-red', question } });
+    expect(finishes).toMatchObject([{ state: 'needs-human', validated: null, escalation: { cause: 'baseline-red' } }]);
+    expect(finishes[0]?.escalation?.packet.join('\n')).toContain('baseline = "allow"');
+    expect(events.map((event) => event.type)).toEqual(['spec.state', 'spec.escalated']);
+  });
+
+  test('before a plan too', async () => {
+    expect((await play({}, { baseline: red })).log).toEqual(['base']);
+  });
+
+  test('and a sound one is gone on from; a stop is a stop', async () => {
+    expect((await play({ '01-a': 'in-progress' }, { baseline: { kind: 'sound' } })).log.slice(0, 2)).toEqual([
+      'base',
+      'run',
+    ]);
+    expect((await play({ '01-a': 'ready' }, { baseline: { kind: 'stopped' } })).end).toEqual({ kind: 'stopped' });
+  });
+
+  test('but not when there is nothing to work on', async () => {
+    expect((await play({ '01-a': 'done', '02-b': 'wontfix' }, { baseline: red })).log).toEqual(['run', 'validate']);
+    expect((await play({ '01-a': 'needs-human' }, { baseline: red })).log).toEqual(['run']);
+    const only = issueOf('01-a').id;
+    expect((await play({ '01-a': 'done', '02-b': 'ready' }, { baseline: red, only })).log).not.toContain('base');
+  });
+});
 
 describe('a Spec whose Issues are all done or wontfix', () => {
   test('is validated on the tip; green is its proof', async () => {

@@ -50,7 +50,7 @@ export interface ProjectSetup extends RepositorySetup {
   readonly run?: readonly string[];
   /** `[verify]` lines; `test = "true"` when absent. */
   readonly verify?: string;
-  /** Further TOML, after everything else. */
+  /** Further TOML, after everything else. Without an `[evidence]` of its own the base may be red, as many a stand-in gate is. */
   readonly toml?: string;
   readonly budget?: string;
 }
@@ -154,6 +154,7 @@ ${setup.budget ?? 'attempts = 2\nattempt-timeout = "60s"'}
 grace = "1s"
 [verify]
 ${setup.verify ?? 'test = "true"'}
+${setup.toml?.includes('[evidence]') === true ? '' : '[evidence]\nbaseline = "allow"'}
 ${setup.toml ?? ''}
 `;
 }

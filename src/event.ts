@@ -1,5 +1,5 @@
 /** Everything that happens in a run, as one closed union. `docs/events.md` lists them for readers of NDJSON. */
-import type { Evidence, Finding, IssueId, IssueState, Oid, Phase, SpecSlug } from './issue.js';
+import type { Evidence, Finding, IssueId, IssueState, Oid, Phase, SpecSlug, Waived } from './issue.js';
 import type { RunScope } from './policy.js';
 import type { SpecState } from './spec.js';
 import type { Spending, Usage } from './usage.js';
@@ -245,6 +245,8 @@ export type EventBody =
       readonly attempt: number;
       readonly verdict: 'pass' | 'fail' | 'operation';
       readonly findings: readonly Finding[];
+      /** What would block, had a person not accepted it; absent: nothing. */
+      readonly waived?: readonly Waived[];
     }
   | {
       readonly type: 'issue.retrying';
@@ -276,6 +278,13 @@ export type EventBody =
       readonly question: string;
       readonly attempts: number;
       readonly worktree: string | null;
+    }
+  | {
+      readonly type: 'issue.answered';
+      readonly issue: IssueId;
+      readonly state: 'ready' | 'wontfix';
+      /** How it was answered, in one line. */
+      readonly how: string;
     }
   | {
       readonly type: 'spec.validated';

@@ -86,6 +86,8 @@ export interface Issue {
 
 /** One reason for a fail. */
 export interface Finding {
+  /** Its name, when it was read back from History; absent: `findingId` computes it. */
+  readonly id?: string;
   /** One line a person or a model can act on. */
   readonly message: string;
   /** The gate it comes from; absent for the engine's own findings. */
@@ -100,8 +102,18 @@ export interface Finding {
   readonly detail?: string;
 }
 
+/** A red that a person accepted, by name (L10). */
+export interface Waived {
+  /** Id of the finding. */
+  readonly finding: string;
+  /** An answer to this Issue or Spec, or a rule of the person's giro.toml. */
+  readonly by: 'answer' | 'config';
+  readonly what: string;
+}
+
 /** Name of a finding, the same for the same finding in a later attempt: eight hexadecimal digits. */
 export function findingId(finding: Finding): string {
+  if (finding.id !== undefined) return finding.id;
   const { gate = '', rule = '', file = '', test = '', message } = finding;
   const parts = [gate, rule, file, test, withoutPlaces(message)];
   return createHash('sha256').update(parts.join('\0')).digest('hex').slice(0, 8);

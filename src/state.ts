@@ -305,6 +305,12 @@ export function reduce(state: RunState, event: Event): RunState {
         endedAt: event.at,
         progress: { kind: 'needs-human', cause: event.cause, question: event.question },
       }));
+    case 'issue.answered':
+      return withIssue(state, event.issue, (view) => ({
+        ...view,
+        endedAt: null,
+        progress: event.state === 'ready' ? { kind: 'idle' } : { kind: 'wontfix' },
+      }));
     case 'spec.validated':
       return staged(state, 'validating');
     case 'spec.state':

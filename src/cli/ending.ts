@@ -8,6 +8,7 @@ import type { IssueView } from '../state.js';
 import { rootCause } from '../state.js';
 import { notesRef } from '../store/notes.js';
 import { branchName, issueRef } from '../store/refs.js';
+import { readWaivers, type Waiver } from '../store/waivers.js';
 import type { OpenedGit } from '../worktree/git-types.js';
 import { exitCodes, type ExitCode } from './exit.js';
 
@@ -19,6 +20,7 @@ export interface EndingParts {
   readonly tip: Oid;
   readonly states: ReadonlyMap<IssueId, IssueState>;
   readonly views: ReadonlyMap<IssueId, IssueView>;
+  readonly waivers: readonly Waiver[];
   readonly stray: readonly string[];
   readonly stopped: string | null;
   /** Tips of the Issues' branches; only when the run was stopped. */
@@ -43,13 +45,11 @@ export function endingOf(parts: EndingParts): Ending {
   const total = parts.states.size;
   const standing = `${String(done)} of ${String(total)} Issues integrated; giro/${parts.spec} is at ${shortOid(parts.tip)}`;
   switch (parts.end.kind) {
-    case 'proof':
-      return {
-        kind: 'proof',
-        summary: `proof: ${standing}, verified`,
-        exit: exitCodes.proof,
-        lines: [...stray, ...parts.bringIn, `proof: ${standing}, verified`],
-      };
+    case 'proof': {
+      const summary = `${proofWith(parts.waivers)}: ${standing}, verified`;
+      const lines = [...stray, ...parts.bringIn, ...waiverLines(parts.waivers), summary];
+      return { kind: 'proof', summary, exit: exitCodes.proof, lines };
+    }
     case 'stopped':
       return {
         kind: 'stopped',
@@ -89,7 +89,7 @@ export function endingOf(parts: EndingParts): Ending {
           ...asked.map((line) => `asks  ${line}`),
           ...waitingLines(parts),
           standing,
-          `answer in docs/specs/${parts.spec}/ or on the Issue's branch, then: giro implement ${parts.spec}`,
+          howToAnswer(parts),
           `needs a human: ${first}`,
         ],
       };
@@ -103,6 +103,34 @@ export async function howToTake(git: OpenedGit, spec: string, tip: Oid): Promise
     ...(await bringIn(git, spec, tip)),
     `check it: giro proof ${spec}   (share it: git push <remote> giro/${spec} ${notesRef})`,
   ];
+}
+
+/** The last lines of a Spec that is proved already. */
+export async function provedLines(git: OpenedGit, spec: SpecSlug, tip: Oid): Promise<readonly string[]> {
+  const waivers = await readWaivers(git, spec, tip);
+  const proof = `${proofWith(waivers)}: giro/${spec} is at ${shortOid(tip)}, verified; nothing to do`;
+  return [...(await howToTake(git, spec, tip)), ...waiverLines(waivers), proof];
+}
+
+/** Says "proof", and how many reds of it a person accepted. */
+function proofWith(waivers: readonly Waiver[]): string {
+  return waivers.length === 0
+    ? 'proof'
+    : `proof, ${String(waivers.length)} ${waivers.length === 1 ? 'waiver' : 'waivers'}`;
+}
+
+/** Names each waiver. */
+function waiverLines(waivers: readonly Waiver[]): readonly string[] {
+  return waivers.map(({ where, finding, by, what }) => {
+    const whose = by === 'answer' ? 'accepted by answer' : 'accepted by giro.toml';
+    return `waiver  ${where} [${finding}] ${whose}: ${printable(what)}`;
+  });
+}
+
+function howToAnswer({ spec, views }: EndingParts): string {
+  const first = [...views.values()].find((view) => view.progress.kind === 'needs-human')?.id;
+  const target = first === undefined ? spec : `${spec}/${first}`;
+  return `read it: giro status ${target}, answer it: giro answer ${target} "<text>", then: giro implement ${spec}`;
 }
 
 /** Gives the exact commands that bring `giro/<spec>` into the person's branch, tried before they are shown. */

@@ -16,6 +16,7 @@ import type { RunLock } from '../store/lock.js';
 import { readSpecAt } from '../store/read.js';
 import { integrationRef } from '../store/refs.js';
 import { codeTree, specsTree } from '../store/tree.js';
+import { readAccepted, readWaivers, type Waiver } from '../store/waivers.js';
 import type { OpenedGit } from '../worktree/git-types.js';
 import { Lane } from '../worktree/lane.js';
 import { openBudget } from './budgeting.js';
@@ -36,6 +37,7 @@ import type { Prepared } from './prepare.js';
 import { planningOf } from './planning.js';
 import type { Shared } from './shared.js';
 import { alongNotices, type Stack } from './stacking.js';
+import { Pickup } from './pickup.js';
 import { openWorkshop, type Workshop } from './workshop.js';
 
 /** What a run is given; everything was checked before. */
@@ -71,6 +73,8 @@ export interface EngineEnd {
   readonly end: SpecEnd;
   readonly tip: Oid;
   readonly states: ReadonlyMap<IssueId, IssueState>;
+  /** Reds that a person accepted, and that the integrated work stands on. */
+  readonly waivers: readonly Waiver[];
   /** Files of the person's checkout that changed during the run. */
   readonly stray: readonly string[];
 }
@@ -85,6 +89,10 @@ interface Running {
   readonly landing: LandingPorts;
   readonly states: Map<IssueId, IssueState>;
   readonly moving: Moving;
+  readonly journals: Map<IssueId, Journal>;
+  readonly pickup: Pickup;
+  /** Answered Issues that the scheduler could not take any more. */
+  readonly missed: Set<IssueId>;
   readonly stray: () => Promise<readonly string[]>;
 }
 
@@ -125,8 +133,11 @@ export async function runEngine(request: EngineRequest): Promise<Result<EngineEn
     const stray = async (): Promise<readonly string[]> =>
       (await git.user.uncommitted()).filter((file) => !before.has(file));
     const running = run(request, { opening, opened: opened.value, workshop: workshop.value, stray });
+    await openRecords(running);
     const end = await runSpec({ ...specPorts(running), ...planning(running) });
-    return ok({ end, tip: running.landing.lane.tip, states: running.states, stray: await stray() });
+    const { tip } = running.landing.lane;
+    const waivers = await readWaivers(git, prepared.spec, tip);
+    return ok({ end, tip, states: running.states, waivers, stray: await stray() });
   } finally {
     await workshop.value.close();
   }
@@ -163,16 +174,18 @@ function run(request: EngineRequest, parts: Pick<Running, 'opening' | 'opened' |
     clock,
     signal,
   });
-  const landing = {
+  const states = new Map(parts.opened.issues.map((issue) => [issue.id, issue.state]));
+  const pickup = new Pickup({ ...parts, lane, states, only: request.only });
+  const landing: LandingPorts = {
     facts: parts.opening.facts,
     lane,
     policy: prepared.policy,
     verifier: parts.workshop.verifier,
     signal,
     emit,
+    hasAnswers: (tip) => pickup.hasAnswers(tip),
   };
-  const states = new Map(parts.opened.issues.map((issue) => [issue.id, issue.state]));
-  return { request, ...parts, landing, states, moving };
+  return { request, ...parts, landing, states, moving, pickup, journals: new Map(), missed: new Set() };
 }
 
 function specPorts(running: Running): Omit<SpecLoopPorts, keyof ReturnType<typeof planning>> {
@@ -197,6 +210,8 @@ function specPorts(running: Running): Omit<SpecLoopPorts, keyof ReturnType<typeo
     finish: (end) => finishSpec(landing, end),
     only: request.only,
     asked: prepared.before === 'needs-human',
+    accepted: () => acceptedFor(running),
+    shown: workshop.shown,
   };
 }
 
@@ -247,48 +262,103 @@ async function withPlanned(running: Running): Promise<OpenedSpec> {
   return running.opened;
 }
 
-async function runIssues(running: Running): Promise<void> {
-  const { request, opening, landing, states, moving } = running;
-  const { agents, clock, signal, noMore, only } = request;
-  const opened = await withPlanned(running);
-  const journals = await openJournals(opening, opened);
-  for (const journal of journals.values()) {
+/** What a person accepted for the Spec; for an Issue that is run alone, what they accepted for it too. */
+async function acceptedFor({ request, landing, opened }: Running): Promise<ReadonlySet<string>> {
+  const { git, prepared, only } = request;
+  const { tip } = landing.lane;
+  const own = opened.issues.find((issue) => issue.id === only);
+  const paths = [`${prepared.parsed.spec.folder}/SPEC.md`, ...(own === undefined ? [] : [own.path])];
+  const ids = await Promise.all(paths.map((path) => readAccepted(git, tip, path)));
+  return new Set(ids.flatMap((set) => [...set]));
+}
+
+/** Opens the records of what an earlier run left. */
+async function openRecords(running: Running): Promise<void> {
+  for (const [id, journal] of await openJournals(running.opening, running.opened)) {
+    running.journals.set(id, journal);
     running.workshop.budget.take(journal.id, ledgerOf(journal.entries));
     // Escalated on its own branch, but giro ended before that could be seen on the integration branch.
     if (journal.standing === 'needs-human' && journal.issue.state !== 'needs-human') await escalated(running, journal);
   }
+}
+
+/** Runs until nothing can run any more, also nothing that was answered in the last moment. */
+async function runIssues(running: Running): Promise<void> {
+  const { signal, noMore } = running.request;
+  do {
+    await takeAnswers(running);
+    await runOnce(running);
+    if (signal.aborted || noMore.aborted) return;
+  } while ((await takeAnswers(running)) || hasMissed(running));
+}
+
+async function takeAnswers({ pickup, journals }: Running): Promise<boolean> {
+  const found = await pickup.take();
+  for (const [id, journal] of found) journals.set(id, journal);
+  return found.size > 0;
+}
+
+/** An answer was taken up when the scheduler had just ended. */
+function hasMissed({ missed }: Running): boolean {
+  const any = missed.size > 0;
+  missed.clear();
+  return any;
+}
+
+/** Runs every Issue that can run, and those that are answered meanwhile. */
+async function runOnce(running: Running): Promise<void> {
+  const { request, opening, journals, landing, states, moving, pickup, missed } = running;
+  const opened = await withPlanned(running);
+  const { agents, clock, signal, noMore, only } = request;
   const ports = loopPorts(running);
-  const byId = new Map(opened.issues.map((issue) => [issue.id, issue]));
-  await schedule({
-    issues: opened.issues.map((issue) => ({
-      ...issue,
-      settled: issue.state === 'done',
-      blocked: (only !== null && issue.id !== only) || atRest(states.get(issue.id)),
-      resuming: journals.has(issue.id),
-    })),
-    agents,
-    estimate: estimatesOf(new Map(opened.issues.map(({ id, history }) => [id, journals.get(id)?.history ?? history]))),
-    clock,
-    signal,
-    noMore,
-    onLanded: request.landed,
-    onHold: (isHolding) => {
-      moving.isHolding = isHolding;
-    },
-    execute: async (id, slots) => {
-      const issue = byId.get(id);
-      if (issue === undefined) throw new Error(`no such Issue: ${id}`);
-      moving.issues.add(id);
-      try {
-        const journal = journals.get(id) ?? (await journalOf(opening, opened, { issue, tip: landing.lane.tip }));
-        const end = await runIssue(ports, journal, slots);
-        if (end === 'integrated') states.set(id, 'done');
-        return end;
-      } finally {
-        moving.issues.delete(id);
-      }
-    },
-  });
+  const done = new AbortController();
+  let reopen: (id: IssueId) => boolean = () => false;
+  const watching = pickup.watch((found) => {
+    for (const [id, journal] of found) {
+      journals.set(id, journal);
+      if (!reopen(id)) missed.add(id);
+    }
+  }, done.signal);
+  try {
+    await schedule({
+      issues: opened.issues.map((issue) => ({
+        ...issue,
+        settled: states.get(issue.id) === 'done',
+        blocked: (only !== null && issue.id !== only) || atRest(states.get(issue.id)),
+        resuming: journals.has(issue.id),
+      })),
+      agents,
+      estimate: estimatesOf(
+        new Map(opened.issues.map(({ id, history }) => [id, journals.get(id)?.history ?? history])),
+      ),
+      clock,
+      signal,
+      noMore,
+      onLanded: request.landed,
+      onHold: (isHolding) => {
+        moving.isHolding = isHolding;
+      },
+      onStart: (handle) => {
+        reopen = handle;
+      },
+      execute: async (id, slots) => {
+        const issue = opened.issues.find((one) => one.id === id);
+        if (issue === undefined) throw new Error(`no such Issue: ${id}`);
+        moving.issues.add(id);
+        try {
+          const journal = journals.get(id) ?? (await journalOf(opening, opened, { issue, tip: landing.lane.tip }));
+          const end = await runIssue(ports, journal, slots);
+          if (end === 'integrated') states.set(id, 'done');
+          return end;
+        } finally {
+          moving.issues.delete(id);
+        }
+      },
+    });
+  } finally {
+    done.abort();
+    await watching;
+  }
 }
 
 function atRest(state: IssueState | undefined): boolean {
@@ -316,6 +386,7 @@ function loopPorts(running: Running): IssueLoopPorts {
 
 async function escalated(running: Running, journal: Journal): Promise<void> {
   const written = await publish(running.landing, journal);
+  running.pickup.rests(journal);
   running.states.set(journal.id, 'needs-human');
   if (written.kind === 'recorded') return;
   const message = `the packet of ${journal.id} is only on its own branch: ${written.message}`;

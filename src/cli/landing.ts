@@ -5,7 +5,7 @@ import { definitionHash, describeGate } from '../gates/definition.js';
 import type { Verdict, Verifier } from '../gates/gate.js';
 import { dueGates } from '../gates/gate.js';
 import type { Oid, SpecSlug } from '../issue.js';
-import { onlyBroken } from '../loop/decide.js';
+import { onlyBroken, redLogs, waivedBy } from '../loop/decide.js';
 import { gateNotes, shortHash } from '../loop/notes.js';
 import type { LaneAnswer } from '../loop/ports.js';
 import { specGates, type AlongEnd, type SpecFinish, type SpecWritten } from '../loop/spec-loop.js';
@@ -34,12 +34,15 @@ export interface LandingPorts {
   readonly verifier: Verifier;
   readonly signal: AbortSignal;
   readonly emit: Emit;
+  /** Says whether a person answered on the branch what this run has not taken up yet. */
+  readonly hasAnswers: (tip: Oid) => Promise<boolean>;
 }
 
 /** Takes one finished Issue through the lane. */
 export async function land(ports: LandingPorts, journal: Journal): Promise<LaneAnswer> {
   const { emit, facts, lane, policy, signal, verifier } = ports;
   const issue = journal.id;
+  const { accepted } = journal.story;
   const landing = await lane.land<Verdict>({
     mine: () => journal.standIn(),
     onCandidate: (tip, tree) => {
@@ -53,9 +56,17 @@ export async function land(ports: LandingPorts, journal: Journal): Promise<LaneA
         codeTree: code,
         attempt: journal.attempt,
         subject: journal.commit === null ? null : { commit: journal.commit, base: tip },
+        accepted,
         signal,
       }),
-    commit: (tip, code, verdict) => landedCommit(facts, { tip, code, journal, gates: gateNotes(verdict) }),
+    commit: (tip, code, verdict) =>
+      landedCommit(facts, {
+        tip,
+        code,
+        journal,
+        gates: gateNotes(verdict, accepted),
+        waived: waivedBy(verdict.waived),
+      }),
     onHeld: (message) => {
       emit({ type: 'lane.held', issue, message });
     },
@@ -70,12 +81,13 @@ export async function land(ports: LandingPorts, journal: Journal): Promise<LaneA
       return { kind: 'rejected', tip: landing.tip, gates: [], findings, broken: false };
     }
     case 'red': {
-      const { findings, gates } = landing.verdict;
+      const { findings } = landing.verdict;
       // A judge was not called: no budget has room for it.
-      if (gates.some((gate) => gate.cause === 'cancelled')) return { kind: 'stopped' };
+      if (landing.verdict.gates.some((gate) => gate.cause === 'cancelled')) return { kind: 'stopped' };
       emit({ type: 'candidate.rejected', issue, tip: landing.tip, findings });
-      const broken = onlyBroken(landing.verdict) && !ranBefore(policy, journal, landing.verdict);
-      return { kind: 'rejected', tip: landing.tip, gates: gateNotes(landing.verdict), findings, broken };
+      const broken = onlyBroken(landing.verdict, accepted) && !ranBefore(policy, journal, landing.verdict);
+      const [gates, logs] = [gateNotes(landing.verdict, accepted), redLogs(landing.verdict)];
+      return { kind: 'rejected', tip: landing.tip, gates, findings, broken, logs };
     }
     case 'held':
       emit({ type: 'lane.held', issue, message: landing.message });
@@ -166,18 +178,16 @@ export function finishSpec(
   const at = facts.iso();
   const passed = validated === 'pass';
   const tell = (history: string, tip: Oid): string => {
-    const told =
-      validated === null
-        ? history
-        : appendValidation(history, {
-            ...{ at, tip, code, verdict: validated, gates: end.gates },
-            definitions: definitionsOf(policy),
-          });
+    const definitions = definitionsOf(policy);
+    const validation = { at, tip, code, gates: end.gates, waived: end.waived, definitions };
+    const told = validated === null ? history : appendValidation(history, { ...validation, verdict: validated });
     return escalation === null ? told : appendEscalation(told, { at, ...escalation });
   };
   return lane.record(async (tip) => {
     // A verdict is one on a code tree: what somebody put on the branch since was not judged.
     if (validated !== null && (await codeOf(facts.git, tip)) !== code) return null;
+    // An answer that nobody took up yet must not be written over by "needs a human".
+    if (validated === null && (await ports.hasAnswers(tip))) return null;
     return specStateCommit(facts, {
       tip,
       state: end.state,

@@ -32,12 +32,14 @@ Examples:
   giro implement docs/specs --for 6h every Spec, by what they depend on and by value
   giro status auth                   where everything stands, and why
   giro proof auth                    check the proof again, offline
+  giro answer auth/03 "use cookies"  answer what an Issue asks
 
 ${exitHelp}`,
     );
   addImplement(program, end);
   addStatus(program, end);
   addProof(program, end);
+  addAnswer(program, end);
   addInit(program, end);
   addDemo(program, end);
   return program;
@@ -149,6 +151,49 @@ function addProof(program: Command, end: End): void {
     );
 }
 
+function addAnswer(program: Command, end: End): void {
+  program
+    .command('answer')
+    .description('answer an Issue (or a Spec) that needs a human; without a text, in your editor')
+    .argument('<target>', 'an Issue (auth/03, auth/03-login, its path) or a Spec (auth)')
+    .argument('[text...]', 'what the next attempt is told')
+    .option('--retry', 'try again as it is, with the whole budget')
+    .option('--accept <finding...>', 'findings that no longer block it, by the ids in brackets: waivers')
+    .option('--wontfix', 'give the Issue up; refused while others depend on it')
+    .option('--json', 'print what was done as JSON')
+    .addOption(folder())
+    .addHelpText(
+      'after',
+      `
+The answer is a commit on giro/<spec>. The next run takes it up; one that is running, within seconds.
+
+Examples:
+  giro answer auth/03                             write it in $EDITOR, with the packet in view
+  giro answer auth/03 "Use the session cookie."   the next attempt is told, with the whole budget
+  giro answer auth/03 --retry                     the trouble was around it, and is gone
+  giro answer auth/03 --accept 1a2b3c4d           that finding does not block any more
+  giro answer auth/03 "Not now." --wontfix        give it up
+  giro answer auth "Leave the mail to another Spec."`,
+    )
+    .action(async (target: string, text: readonly string[], options: AnswerFlags) => {
+      const { answer } = await import('./answer.js');
+      end({
+        exit: await answer(
+          {
+            target,
+            text,
+            wontfix: options.wontfix ?? false,
+            retry: options.retry ?? false,
+            accept: options.accept ?? [],
+            json: options.json ?? false,
+            folder: options.directory,
+          },
+          terminal,
+        ),
+      });
+    });
+}
+
 function addInit(program: Command, end: End): void {
   program
     .command('init')
@@ -186,6 +231,14 @@ function addDemo(program: Command, end: End): void {
         ),
       );
     });
+}
+
+interface AnswerFlags {
+  readonly wontfix?: boolean;
+  readonly retry?: boolean;
+  readonly accept?: readonly string[];
+  readonly json?: boolean;
+  readonly directory: string;
 }
 
 interface ImplementFlags {

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import type { Emit, EventBody } from '../event.js';
 import { failed, ok, type Failure, type Result } from '../failure.js';
 import type { IssueId, SpecSlug } from '../issue.js';
-import { shortOid } from '../issue.js';
 import { systemClock } from '../platform/clock.js';
 import { makeFolder } from '../platform/files.js';
 import { printable } from '../platform/text.js';
@@ -14,7 +13,7 @@ import { readBranches } from '../store/facts.js';
 import { takeLock, type RunLock } from '../store/lock.js';
 import { integrationRef } from '../store/refs.js';
 import type { OpenedGit } from '../worktree/git-types.js';
-import { endingOf, howToTake, type Ending } from './ending.js';
+import { endingOf, howToTake, provedLines, type Ending } from './ending.js';
 import { runEngine, type EngineEnd } from './engine.js';
 import { exitCodes } from './exit.js';
 import { renderFailure } from './failure-text.js';
@@ -58,7 +57,7 @@ export async function provedAlready(git: OpenedGit, prepared: Prepared): Promise
   if (intake.edited.length > 0 || intake.answered.length > 0) return null;
   if (!(await proofHolds(git, policy, tip))) return null;
   await noteProofs(git, spec, tip);
-  return [...(await howToTake(git, spec, tip)), `proof: giro/${spec} is at ${shortOid(tip)}, verified; nothing to do`];
+  return provedLines(git, spec, tip);
 }
 
 /** The event that ends a run of a Spec with nothing to do. */
@@ -155,6 +154,7 @@ async function finish(run: SpecRun, ended: EngineEnd): Promise<Ending> {
     tip: ended.tip,
     states: ended.states,
     views: run.state().issues,
+    waivers: ended.waivers,
     stray: ended.stray,
     stopped: run.stopped(),
     branches: ended.end.kind === 'stopped' ? await readBranches(git, prepared.spec) : new Map(),

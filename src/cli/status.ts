@@ -22,6 +22,8 @@ import { newestRecord, readIssueText, readSpecAt } from '../store/read.js';
 import { branchName, integrationRef, issueRef } from '../store/refs.js';
 import { addSpending, formatSpending, noSpending, type Spending } from '../usage.js';
 import type { OpenedGit } from '../worktree/git-types.js';
+import type { Packet } from '../packet.js';
+import { packetOf, packetText } from './packet-text.js';
 import { exitCodes, type ExitCode } from './exit.js';
 import { renderFailure } from './failure-text.js';
 import { readCheckout } from './checkout-files.js';
@@ -61,7 +63,7 @@ interface IssueStatusJson {
 
 /** One Spec as `--json` shows it. */
 interface SpecStatusJson {
-  readonly spec: string;
+  readonly spec: SpecSlug;
   readonly title: string;
   readonly state: SpecState;
   readonly base: string | null;
@@ -126,7 +128,9 @@ async function showOne(
   if (!read.ok) return refuse(read.failure);
   const spec = read.value;
   if (wanted.kind === 'spec') {
-    write(terminal, wanted.json ? `${JSON.stringify(spec)}\n` : specText(spec));
+    const packet = await packetFor(git, spec, null);
+    if (wanted.json) write(terminal, `${JSON.stringify(packet === null ? spec : { ...spec, packet })}\n`);
+    else write(terminal, packet === null ? specText(spec) : `${specText(spec)}\n${packetText(packet)}\n`);
     return exitCodes.proof;
   }
   const ids = spec.issues.map((issue) => issue.id);
@@ -136,7 +140,9 @@ async function showOne(
     const message = `the Spec ${spec.spec} has no Issue ${JSON.stringify(wanted.issue)}`;
     return refuse({ kind: 'usage', message, hint: `known: ${someOf(ids)}` });
   }
-  write(terminal, wanted.json ? `${JSON.stringify(spec)}\n` : await issueText(git, spec, issue));
+  const packet = await packetFor(git, spec, issue);
+  if (wanted.json) write(terminal, `${JSON.stringify(packet === null ? spec : { ...spec, packet })}\n`);
+  else write(terminal, packet === null ? await issueText(git, spec, issue) : askingText(spec, issue, packet));
   return exitCodes.proof;
 }
 
@@ -355,6 +361,22 @@ function nextLines(spec: SpecStatusJson): readonly string[] {
       ? []
       : [`asks for you: ${asking.join(', ')} (details: giro status ${spec.spec}/${asking[0] ?? ''})`];
   return spec.running === null ? [...why, `next: giro implement ${spec.spec}`] : why;
+}
+
+async function packetFor(git: OpenedGit, spec: SpecStatusJson, issue: IssueStatusJson | null): Promise<Packet | null> {
+  const asks = (issue ?? spec).state === 'needs-human';
+  if (!asks || spec.tip === null) return null;
+  const path = issue === null ? null : `${specsFolder}/${spec.spec}/issues/${issue.id}.md`;
+  const of = issue === null || path === null ? null : { id: issue.id, path };
+  return packetOf(git, { tip: spec.tip, spec: { slug: spec.spec }, issue: of });
+}
+
+/** One Issue that asks: what a person needs to answer it, and where the rest is. */
+function askingText(spec: SpecStatusJson, issue: IssueStatusJson, packet: Packet): string {
+  const story = `git show ${issue.branch ?? `giro/${spec.spec}`}:${specsFolder}/${spec.spec}/issues/${issue.id}.md`;
+  const rows = issueLines(issue, tableOf(spec)).filter((line) => !line.startsWith('    asks: '));
+  const lines = [...rows, '', packetText(packet), '', `the whole story: ${story}`];
+  return `${lines.join('\n')}\n`;
 }
 
 /** One Issue with its whole History. */

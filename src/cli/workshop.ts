@@ -1,7 +1,7 @@
 /** What agents and gates work with in a run: slots, worktrees, gate checkouts, the verifier, the driver. */
 import { createHash } from 'node:crypto';
 import { availableParallelism } from 'node:os';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { withoutRecord } from '../config/splice.js';
 import { createDriver } from '../drivers/create.js';
 import type { Driver } from '../drivers/driver.js';
@@ -72,13 +72,15 @@ export interface Workshop {
   readonly environment: (request: EnvironmentRequest) => Environment;
   readonly logFile: (issue: IssueId, attempt: number) => string;
   readonly envelopeFile: (issue: IssueId, attempt: number) => string;
+  /** Shows the path of a log as people read it: from the repository. */
+  readonly shown: (path: string) => string;
   close(): Promise<void>;
 }
 
 /** Makes the workshop; folders are made when they are first needed. */
 export async function openWorkshop(ports: WorkshopPorts): Promise<Result<Workshop, Failure>> {
-  const { git, prepared, top, own, runFolder, clock, signal, emit } = ports;
-  const { policy, spec } = prepared;
+  const { git, top, own, runFolder, clock, signal, emit } = ports;
+  const { policy, spec } = ports.prepared;
   const shell = await findShell(childEnvironment(own));
   if (!shell.ok) return failed({ kind: 'environment', message: shell.failure, hint: 'install bash' });
   const root = join(policy.worktree.root ?? join(ports.cacheFolder, 'giro'), repositoryId(git.commonDir), spec);
@@ -102,12 +104,8 @@ export async function openWorkshop(ports: WorkshopPorts): Promise<Result<Worksho
   });
   const common = { git, policy: policy.worktree, slots: ports.shared.slots, setup, notice };
   const worktrees = createWorktrees({ ...common, spec, root, clock, makers: foldersAtOnce() });
-  const checkouts = createCheckouts({
-    ...common,
-    root: join(root, 'gates'),
-    baseSpecs: ports.baseSpecs,
-    limit: policy.limits.gates,
-  });
+  const gateRoom = { root: join(root, 'gates'), baseSpecs: ports.baseSpecs, limit: policy.limits.gates };
+  const checkouts = createCheckouts({ ...common, ...gateRoom });
   const readings = createReadings({ git, root: join(root, 'reading'), slots: common.slots });
   const baseline = createBaseline();
   const verifier = verifierOf(ports, { withCheckout: checkouts.withCheckout, readings, baseline });
@@ -131,6 +129,7 @@ export async function openWorkshop(ports: WorkshopPorts): Promise<Result<Worksho
     }),
     logFile: (issue, attempt) => join(runFolder, 'agents', `${issue}.${String(attempt)}.log`),
     envelopeFile: (issue, attempt) => join(runFolder, 'agents', `${issue}.${String(attempt)}.envelope.json`),
+    shown: (path) => relative(dirname(git.commonDir), path),
     async close() {
       await Promise.all([worktrees.close(), checkouts.close(), readings.close()]);
     },

@@ -2,6 +2,7 @@
 import type { Emit, Ended } from '../event.js';
 import type { Result } from '../failure.js';
 import type { Evidence, Finding, IssueId, Oid } from '../issue.js';
+import { findingId } from '../issue.js';
 import type { Clock } from '../platform/clock.js';
 import type { Environment } from '../platform/environment.js';
 import type { MachineLoad } from '../platform/load.js';
@@ -58,8 +59,10 @@ export interface Verdict {
   readonly passed: boolean;
   /** One per due gate, in their order. */
   readonly gates: readonly GateVerdict[];
-  /** Those of all gates. */
+  /** Those of all gates that block. */
   readonly findings: readonly Finding[];
+  /** Those that a person accepted, and that would block else. */
+  readonly waived: readonly Finding[];
 }
 
 /** What the loops ask for. */
@@ -74,6 +77,8 @@ export interface VerifyRequest {
   readonly subject: Subject | null;
   /** True: a red is what is looked for, so it is neither run again nor compared with the base. */
   readonly probing?: boolean;
+  /** Ids of the findings that a person accepted for this Issue or Spec; absent: none. */
+  readonly accepted?: AcceptedIds;
   readonly signal: AbortSignal;
 }
 
@@ -84,6 +89,9 @@ export interface Subject {
   /** What the tree is a change of. */
   readonly base: Oid;
 }
+
+/** Ids of findings (see `findingId`). */
+export type AcceptedIds = ReadonlySet<string>;
 
 /** Judges a code tree. */
 export interface Verifier {
@@ -151,13 +159,19 @@ export interface VerifierPorts {
   readonly lacks?: (checkout: string) => Promise<readonly string[]>;
 }
 
+/** No finding is accepted. */
+export const noneAccepted: AcceptedIds = new Set();
+
 /**
  * Decides "passed", for everyone (L4). At least one gate, and each of them green without a cause and without a finding: by a process
- * that exited with 0, or by a pass that was paid for before on the same tree; or red for nothing but what a rule of giro.toml
- * accepts. Whatever is not plainly that has not passed.
+ * that exited with 0, or by a pass that was paid for before on the same tree; or red for nothing but what a person accepted by
+ * name, in an answer or by a rule of giro.toml. Whatever is not plainly that has not passed.
  */
-export function isPassed(verdict: { readonly gates: readonly GateVerdict[] }): boolean {
-  return verdict.gates.length > 0 && verdict.gates.every((gate) => isGreen(gate) || isWaivedByConfig(gate));
+export function isPassed(
+  verdict: { readonly gates: readonly GateVerdict[] },
+  accepted: AcceptedIds = noneAccepted,
+): boolean {
+  return verdict.gates.length > 0 && verdict.gates.every((gate) => isAllowed(gate, accepted));
 }
 
 /** Says whether giro.toml accepts a red. Only what came to a verdict on tests can be accepted. */
@@ -169,6 +183,55 @@ export function isWaivedByConfig({ verdict, cause, waiver, findings }: GateVerdi
 export function isGreen(gate: GateVerdict): boolean {
   if (gate.verdict !== 'pass' || gate.cause !== null || gate.findings.length > 0) return false;
   return gate.cached ? gate.ended === null : gate.ended?.kind === 'exited' && gate.ended.code === 0;
+}
+
+/** Says whether a gate does not block: it is green, or waived. */
+export function isAllowed(gate: GateVerdict, accepted: AcceptedIds = noneAccepted): boolean {
+  return isGreen(gate) || isWaivedByConfig(gate) || isWaived(gate, accepted);
+}
+
+/**
+ * Says whether a red gate is red for nothing but what a person accepted. What came to no verdict cannot be accepted: nobody
+ * knows what it would have found.
+ */
+export function isWaived(gate: GateVerdict, accepted: AcceptedIds): boolean {
+  if (gate.verdict !== 'fail' || gate.cause === null || isUnjudged(gate.cause)) return false;
+  return gate.findings.length > 0 && gate.findings.every((finding) => accepted.has(findingId(finding)));
+}
+
+function isUnjudged(cause: GateCause): boolean {
+  switch (cause) {
+    case 'failed':
+    case 'timed-out':
+    case 'dirty':
+    case 'vacuous':
+    case 'flaky':
+      return false;
+    case 'cannot-run-here':
+    case 'errored':
+    case 'cancelled':
+    case 'not-run':
+      return true;
+  }
+}
+
+/** Gives the ids of the findings that a person could accept: those of gates that came to a verdict. */
+export function acceptableOf(verdict: { readonly gates: readonly GateVerdict[] }): AcceptedIds {
+  const judged = verdict.gates.filter((gate) => gate.cause !== null && !isUnjudged(gate.cause));
+  return new Set(judged.flatMap((gate) => gate.findings.map(findingId)));
+}
+
+/** Joins the verdicts of gates to the verdict of all of them. */
+export function verdictOf(gates: readonly GateVerdict[], accepted: AcceptedIds = noneAccepted): Verdict {
+  // A finding of a gate that came to no verdict stays a reason, whatever its text.
+  const [waived, findings]: [Finding[], Finding[]] = [[], []];
+  for (const gate of gates) {
+    for (const finding of gate.findings) {
+      const byAnswer = gate.cause !== null && !isUnjudged(gate.cause) && accepted.has(findingId(finding));
+      (byAnswer || isWaivedByConfig(gate) ? waived : findings).push(finding);
+    }
+  }
+  return { passed: isPassed({ gates }, accepted), gates, findings, waived };
 }
 
 /**

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { JudgedGate } from '../policy.js';
 import { definitionHash } from './definition.js';
 import { gateFinding } from './finding.js';
-import { isGreen, type GateVerdict, type VerifierPorts, type VerifyRequest } from './gate.js';
+import { isAllowed, isGreen, type GateVerdict, type VerifierPorts, type VerifyRequest } from './gate.js';
 import { judge } from './judge.js';
 import type { Brief, JudgePorts } from './judging.js';
 import { blankVerdict, cancelledVerdict, notRun, type Bench } from './run.js';
@@ -40,7 +40,7 @@ export function createJudges(ports: VerifierPorts, judges: JudgePorts | null): J
       const verdicts: GateVerdict[] = [];
       let brief: Brief | null = null;
       for (const gate of gates) {
-        const mayRun = green && verdicts.every(isGreen);
+        const mayRun = green && verdicts.every((verdict) => isAllowed(verdict, request.accepted));
         let verdict: GateVerdict;
         if (request.signal.aborted) verdict = cancelledVerdict(gate);
         else if (gate.afterGreen && !mayRun) verdict = { ...blankVerdict(gate), cause: 'not-run' };

@@ -3,7 +3,7 @@ import type { Result } from '../failure.js';
 import type { GateDefinition } from '../policy.js';
 import { definitionHash } from './definition.js';
 import { gateFinding, type Red } from './finding.js';
-import { isPassed, type GateCheckout, type GateVerdict, type VerifierPorts, type VerifyRequest } from './gate.js';
+import { isAllowed, type GateCheckout, type GateVerdict, type VerifierPorts, type VerifyRequest } from './gate.js';
 import { runOnce } from './run-once.js';
 import { settle } from './settle.js';
 import type { Shell } from './shell.js';
@@ -32,19 +32,16 @@ export async function runGates(
   { due, checkout }: { readonly due: readonly DueGate[]; readonly checkout: GateCheckout },
 ): Promise<readonly GateVerdict[]> {
   const verdicts: GateVerdict[] = [];
+  const allows = (verdict: GateVerdict): boolean => isAllowed(verdict, request.accepted);
   let lost: string | null = null;
   for (const { gate, known } of due) {
     const run = (): Promise<GateRunEnd> => runGate(bench, { request, gate, checkout });
-    const end = await endOf(request, { gate, known, lost, green: isAllowed(verdicts) }, run);
+    const end = await endOf(request, { gate, known, lost, green: verdicts.every(allows) }, run);
     lost = end.lost;
     verdicts.push(end.verdict);
     await bench.onVerdict(gate, end.verdict);
   }
   return verdicts;
-}
-
-function isAllowed(verdicts: readonly GateVerdict[]): boolean {
-  return verdicts.length === 0 || isPassed({ gates: verdicts });
 }
 
 /** The verdict of a gate that was stopped, or never began because the run was. */

@@ -13,9 +13,9 @@ import { gateFinding, type Red } from './finding.js';
 import { createJudges } from './judges.js';
 import type { JudgePorts } from './judging.js';
 import {
+  isAllowed,
   isGreen,
-  isPassed,
-  isWaivedByConfig,
+  verdictOf,
   type GateVerdict,
   type SetupFailure,
   type Verdict,
@@ -35,7 +35,10 @@ export function createVerifier(ports: VerifierPorts, judges: JudgePorts | null =
   return {
     async verify(request) {
       if (request.gates.length === 0) throw new Error('no gate is due: an empty list must never count as a pass');
-      const key = request.gates.map((gate) => verification.keyOf(request, gate)).join(' ');
+      const keys = request.gates.map((gate) => verification.keyOf(request, gate));
+      // Which gates run after green depends on what counts as green here.
+      const waivers = request.gates.some((gate) => gate.afterGreen) ? [...(request.accepted ?? [])].sort() : [];
+      const key = [...keys, ...waivers].join(' ');
       // Nothing is awaited between looking and setting, so that two calls at once cannot both find nobody.
       for (let other = running.get(key); other !== undefined; other = running.get(key)) {
         const verdict = await unlessAborted(other, request.signal);
@@ -70,7 +73,7 @@ function verifications(ports: VerifierPorts, judgePorts: JudgePorts | null): Ver
 
   const report = (request: VerifyRequest, gates: readonly GateVerdict[]): Verdict => {
     gates.forEach((gate) => tell(request, gate));
-    return verdictOf(gates);
+    return verdictOf(gates, request.accepted);
   };
 
   const keep = async (request: VerifyRequest, gate: GateDefinition, verdict: GateVerdict): Promise<void> => {
@@ -102,8 +105,9 @@ function verifications(ports: VerifierPorts, judgePorts: JudgePorts | null): Ver
       due.filter(({ gate }) => gate.kind === 'command'),
     );
     const gates = request.gates.flatMap((gate) => (gate.kind === 'command' ? [] : [gate]));
-    const judged = await judges.judgeAll(bench(request), request, { gates, green: commands.every(isGreen) });
-    return verdictOf([...commands, ...judged]);
+    const green = commands.every((verdict) => isAllowed(verdict, request.accepted));
+    const judged = await judges.judgeAll(bench(request), request, { gates, green });
+    return verdictOf([...commands, ...judged], request.accepted);
   };
 
   const runCommands = async (request: VerifyRequest, due: readonly DueGate[]): Promise<readonly GateVerdict[]> => {
@@ -142,11 +146,6 @@ function knownOf(ports: VerifierPorts, request: VerifyRequest): Promise<readonly
       return { gate, known: record === null ? null : cachedPass(gate, record.evidence) };
     }),
   );
-}
-
-function verdictOf(gates: readonly GateVerdict[]): Verdict {
-  const blocking = gates.filter((gate) => !isWaivedByConfig(gate));
-  return { passed: isPassed({ gates }), gates, findings: blocking.flatMap((gate) => gate.findings) };
 }
 
 function allKnown(due: readonly DueGate[]): readonly GateVerdict[] | null {

@@ -1,7 +1,10 @@
 /** What the Issue loop decides from the record of an Issue: another attempt, or a human. */
 import type { EscalationCause } from '../event.js';
-import type { Verdict } from '../gates/gate.js';
-import type { Finding } from '../issue.js';
+import type { AcceptedIds, Verdict } from '../gates/gate.js';
+import { isWaived, noneAccepted } from '../gates/gate.js';
+import type { Finding, Waived } from '../issue.js';
+import { findingId, shortOid } from '../issue.js';
+import { packetLines } from '../packet.js';
 import type { Refusal } from './budget-account.js';
 import { gateNotes } from './notes.js';
 import { issuePacket } from './packet.js';
@@ -25,6 +28,8 @@ export interface Run {
   readonly slots: AgentSlots;
   /** Operation failures in a row. */
   failures: number;
+  /** Where the output of the newest attempt and of its red gates is. */
+  logs: readonly string[];
 }
 
 /** A reason for a red that every way of working shares. */
@@ -52,6 +57,7 @@ export async function escalate(
 ): Promise<'needs-human'> {
   const { record, ports } = run;
   const { cause, why, findings } = asked;
+  const worktree = ports.folders.leave(record.issue.id);
   const packet = issuePacket({
     spec: ports.spec.slug,
     issue: record.issue.id,
@@ -60,11 +66,16 @@ export async function escalate(
     cause,
     attempts: record.attempt,
     why,
+    tried: record.story.tried,
     findings,
+    acceptable: record.story.acceptable,
+    // A branch that is somebody else's by now says nothing about this work.
+    changes: record.lost === null ? await record.changes() : [],
+    base: shortOid(record.base),
+    logs: run.logs.map(ports.shown),
     ...(record.question === undefined ? {} : { asked: record.question }),
   });
-  const worktree = ports.folders.leave(record.issue.id);
-  await record.escalate({ cause, packet: packet.lines });
+  await record.escalate({ cause, packet: packetLines(packet) });
   await ports.publishEscalation(record);
   ports.emit({
     type: 'issue.escalated',
@@ -112,14 +123,25 @@ export function attemptsAllowed(run: Run): number {
 }
 
 /** Says whether the only reds are gates that could not run at all: nothing that a worker could repair. */
-export function onlyBroken(verdict: Verdict): boolean {
+export function onlyBroken(verdict: Verdict, accepted: AcceptedIds = noneAccepted): boolean {
   // A gate that waits for others to be green says nothing of its own.
-  const reds = verdict.gates.filter((gate) => gate.verdict === 'fail' && gate.cause !== 'not-run');
+  const reds = verdict.gates.filter(
+    (gate) => gate.verdict === 'fail' && gate.cause !== 'not-run' && !isWaived(gate, accepted),
+  );
   return reds.length > 0 && reds.every((gate) => gate.cause === 'errored' || gate.cause === 'cannot-run-here');
 }
 
-/** The last reason that History tells. */
+/** Gives the logs of the gates that are red. */
+export function redLogs(verdict: Verdict): readonly string[] {
+  return verdict.gates.flatMap((gate) => (gate.verdict === 'fail' && gate.log !== null ? [gate.log] : []));
+}
+
+/** Names what does not block because a person accepted it. */
+export function waivedBy(findings: readonly Finding[]): readonly Waived[] {
+  return findings.map((finding) => ({ finding: findingId(finding), by: 'answer', what: finding.message }));
+}
+
+/** What History tells against the newest work. */
 export function lastFinding(record: IssueRecord): readonly Finding[] {
-  const line = record.findings.split('\n').findLast((text) => text.startsWith('- '));
-  return line === undefined ? [] : [{ message: line.slice(2) }];
+  return record.story.against;
 }

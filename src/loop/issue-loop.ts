@@ -22,6 +22,7 @@ import { unreachable } from '../failure.js';
 import type { Verdict } from '../gates/gate.js';
 import { dueGates } from '../gates/gate.js';
 import type { Finding, Oid, WorkNote } from '../issue.js';
+import { findingId } from '../issue.js';
 import {
   afterRed,
   attemptsAllowed,
@@ -33,6 +34,8 @@ import {
   unfinished,
   notJudged,
   gatesMs,
+  redLogs,
+  waivedBy,
   type AgentSlots,
   type IssueEnd,
   type Run,
@@ -48,7 +51,7 @@ import { firstStep } from './resume.js';
 
 /** Runs one Issue until it is integrated, needs a human, or the run stops. */
 export async function runIssue(ports: IssueLoopPorts, record: IssueRecord, slots: AgentSlots): Promise<IssueEnd> {
-  const run: Run = { ports, record, slots, failures: 0 };
+  const run: Run = { ports, record, slots, failures: 0, logs: [] };
   try {
     return await loop(run);
   } catch (error) {
@@ -142,12 +145,14 @@ async function workWith(run: Run, ticket: Ticket): Promise<Worked> {
   const { ports, record } = run;
   if (record.commit === null) await record.bringOnto(ports.tip());
   const conflicts = record.conflicts;
-  const findings = record.findings;
+  const { findings } = record;
+  const { answers } = record.story;
   const recorded = await record.recordAttempt(ports.driver.name);
   const prepared = await ports.folders.prepare(record.issue.id, recorded.commit, recorded.files);
   if (!prepared.ok) return { kind: 'unprepared', reason: failureText(prepared.failure) };
   const folder = prepared.value;
   const log = ports.logFile(record.issue.id, recorded.attempt);
+  run.logs = [log];
   ports.emit({
     type: 'attempt.started',
     issue: record.issue.id,
@@ -159,7 +164,7 @@ async function workWith(run: Run, ticket: Ticket): Promise<Worked> {
     log,
   });
   const timeoutMs = Math.min(ports.policy.budget.attemptTimeoutMs, ticket.timeLeftMs ?? Infinity);
-  const outcome = await drive(run, { attempt: recorded.attempt, folder, log, findings, conflicts, timeoutMs });
+  const outcome = await drive(run, { attempt: recorded.attempt, folder, log, findings, answers, conflicts, timeoutMs });
   ticket.close(outcome.ended.kind === 'could-not-start' ? null : outcome);
   if (outcome.result.kind === 'usage-limit') park(run, outcome.result);
   return { kind: 'worked', attempt: recorded.attempt, base: recorded.base, outcome };
@@ -182,6 +187,7 @@ async function drive(
     readonly folder: WorkFolder;
     readonly log: string;
     readonly findings: string;
+    readonly answers: readonly string[];
     readonly conflicts: readonly string[];
     readonly timeoutMs: number;
   },
@@ -203,6 +209,7 @@ async function drive(
       budget: attemptsAllowed(run),
       gates: dueGates(ports.policy.gates, 'issue', issue.gates),
       findings: request.findings,
+      answers: request.answers,
       conflicts: request.conflicts,
     }),
     folder: folder.folder,
@@ -293,7 +300,8 @@ async function red(run: Run, left: Omit<Left, 'unchanged'>): Promise<Step> {
   const { record, ports } = run;
   const { findings } = left;
   await record.recordVerdict({ verdict: 'fail', gates: [], findings, ...lineOf(left) });
-  ports.emit({ type: 'attempt.judged', issue: record.issue.id, attempt: record.attempt, verdict: 'fail', findings });
+  const judged = { issue: record.issue.id, attempt: record.attempt, verdict: 'fail', findings } as const;
+  ports.emit({ type: 'attempt.judged', ...judged });
   run.failures = 0;
   return afterRed(run, findings);
 }
@@ -324,26 +332,27 @@ async function judge(run: Run): Promise<Step> {
   const { ports, record } = run;
   if (ports.signal.aborted) return 'stopped';
   const { code } = await record.trees();
-  const own = record.workFindings;
+  const { accepted } = record.story;
+  const isAccepted = (finding: Finding): boolean => accepted.has(findingId(finding));
+  const own = record.workFindings.filter((finding) => !isAccepted(finding));
+  const ownWaived = record.workFindings.filter(isAccepted);
   const verdict = await ports.budget.judging(record.issue.id, () => verify(run, code), gatesMs);
   if (verdict?.gates.some((gate) => gate.cause === 'cancelled') === true) return unfinished(run, verdict);
   const findings = [...own, ...(verdict?.findings ?? [])];
-  const gates = verdict === null ? [] : gateNotes(verdict);
+  const gates = verdict === null ? [] : gateNotes(verdict, accepted);
+  const waived = waivedBy([...ownWaived, ...(verdict?.waived ?? [])]);
+  const told = waived.length === 0 ? {} : { waived };
+  const { attempt, issue } = record;
   if (own.length === 0 && verdict?.passed !== false) {
-    await record.recordVerdict({ verdict: 'pass', code, gates, findings: [] });
-    ports.emit({
-      type: 'attempt.judged',
-      issue: record.issue.id,
-      attempt: record.attempt,
-      verdict: 'pass',
-      findings: [],
-    });
+    await record.recordVerdict({ verdict: 'pass', code, gates, findings: [], waived });
+    ports.emit({ type: 'attempt.judged', issue: issue.id, attempt, verdict: 'pass', findings: [], ...told });
     return 'integrate';
   }
-  const broken = own.length === 0 && verdict !== null && onlyBroken(verdict);
+  if (verdict !== null) run.logs = [...run.logs, ...redLogs(verdict)];
+  const broken = own.length === 0 && verdict !== null && onlyBroken(verdict, accepted);
   const outcome = broken ? 'operation' : 'fail';
-  await record.recordVerdict({ verdict: outcome, code, gates, findings: [] });
-  ports.emit({ type: 'attempt.judged', issue: record.issue.id, attempt: record.attempt, verdict: outcome, findings });
+  await record.recordVerdict({ verdict: outcome, code, gates, findings: [], waived });
+  ports.emit({ type: 'attempt.judged', issue: issue.id, attempt, verdict: outcome, findings, ...told });
   run.failures = 0;
   if (broken) return escalate(run, { cause: 'cannot-run-here', why: 'a gate cannot run here', findings });
   return afterRed(run, findings);
@@ -361,6 +370,7 @@ async function verify(run: Run, code: Oid): Promise<Verdict | null> {
     codeTree: code,
     attempt: record.attempt,
     subject: record.commit === null ? null : { commit: record.commit, base: record.base },
+    accepted: record.story.accepted,
     signal: ports.signal,
   });
 }
@@ -377,6 +387,7 @@ async function integrate(run: Run): Promise<Step> {
     case 'held':
       return 'needs-human';
     case 'rejected':
+      run.logs = [...run.logs, ...(answer.logs ?? [])];
       // The findings of gates stand behind their gates.
       await record.recordRejection({ ...answer, findings: answer.gates.length > 0 ? [] : answer.findings });
       await record.bringOnto(answer.tip);

@@ -1,7 +1,8 @@
 /** Outcomes and verdicts as History shows them. Pure. */
 import type { WorkerOutcome } from '../drivers/worker.js';
 import { formatEvidence } from '../gates/evidence.js';
-import type { GateVerdict, JudgedBy, Verdict } from '../gates/gate.js';
+import type { AcceptedIds, GateVerdict, JudgedBy, Verdict } from '../gates/gate.js';
+import { isWaived, noneAccepted } from '../gates/gate.js';
 import type { GateNote, WorkNote } from '../issue.js';
 import { formatDuration } from '../platform/duration.js';
 import { printable } from '../platform/text.js';
@@ -9,11 +10,11 @@ import { formatUsage } from '../usage.js';
 import type { Taken } from './ports.js';
 
 /** Tells how each gate of a verdict ended. */
-export function gateNotes(verdict: Verdict): readonly GateNote[] {
+export function gateNotes(verdict: Verdict, accepted: AcceptedIds = noneAccepted): readonly GateNote[] {
   return verdict.gates.map((gate) => ({
     gate: gate.gate,
     verdict: gate.verdict,
-    note: noteOf(gate),
+    note: isWaived(gate, accepted) ? `${noteOf(gate)} · waived` : noteOf(gate),
     findings: gate.findings,
   }));
 }

@@ -1,9 +1,11 @@
-/** The packet of an escalation: what a person needs to answer in a minute. Pure. */
+/** Builds the packets of escalations: what was asked, what was tried, the evidence, the question, the ways on. Pure. */
 import type { EscalationCause, SpecCause } from '../event.js';
 import type { Finding, IssueId, SpecSlug } from '../issue.js';
 import { findingId } from '../issue.js';
+import type { Evidence, Packet, PacketOption } from '../packet.js';
+import type { ChangedFile } from './ports.js';
 
-/** Everything a packet is made from. */
+/** Everything the packet of an Issue is made from. */
 export interface PacketParts {
   readonly spec: SpecSlug;
   readonly issue: IssueId;
@@ -12,33 +14,33 @@ export interface PacketParts {
   readonly cause: EscalationCause;
   readonly attempts: number;
   readonly why: string;
+  /** One line for each attempt. */
+  readonly tried: readonly string[];
   readonly findings: readonly Finding[];
+  /** Ids of the findings that a person can accept: those of gates and guards that came to a verdict. */
+  readonly acceptable: ReadonlySet<string>;
+  readonly changes: readonly ChangedFile[];
+  /** Short name of the commit that the work starts from. */
+  readonly base: string;
+  readonly logs: readonly string[];
   /** What the worker itself asked. */
   readonly asked?: string;
 }
 
-/** A packet: its lines for History, and the question alone. */
-export interface Packet {
-  readonly question: string;
-  readonly lines: readonly string[];
-}
-
 /** Builds the packet of one Issue. */
 export function issuePacket(parts: PacketParts): Packet {
-  const question = questionOf(parts);
+  const { findings, changes, acceptable } = parts;
   return {
-    question,
-    lines: [
-      `asked for: ${parts.title}`,
-      `tried: ${String(parts.attempts)} ${parts.attempts === 1 ? 'attempt' : 'attempts'}; ${parts.why}`,
-      ...evidence(parts.findings),
-      `question: ${question}`,
-      `option: edit docs/specs/${parts.spec}/issues/${parts.issue}.md and run again; the text goes to the next attempt`,
-      `option: commit a fix on the branch ${parts.branch}, or change the files in its worktree, and run again; it is judged without an agent`,
-      `option: set state: wontfix in the Issue file, if nothing depends on it`,
-      `to edit it: git restore --source=giro/${parts.spec} -- docs/specs/${parts.spec}`,
-      `then: giro implement ${parts.spec}`,
-    ],
+    askedFor: parts.title,
+    tried: `${count(parts.attempts, 'attempt')}; ${parts.why}`,
+    attempts: parts.tried.slice(-mostAttempts),
+    ...evidenceOf(findings, acceptable),
+    changed: changes.length === 0 ? null : diffStat(changes),
+    see: changes.length === 0 ? null : `git diff ${parts.base} ${parts.branch} -- . ':!docs/specs'`,
+    logs: parts.logs.slice(0, mostLogs),
+    question: questionOf(parts),
+    options: issueOptions(parts),
+    next: `giro implement ${parts.spec}`,
   };
 }
 
@@ -49,25 +51,32 @@ export interface SpecPacketParts {
   readonly cause: SpecCause;
   readonly why: string;
   readonly findings: readonly Finding[];
+  /** Ids of the findings that a person can accept. */
+  readonly acceptable: ReadonlySet<string>;
+  readonly logs: readonly string[];
   /** What the planner itself asks. */
   readonly questions: readonly string[];
 }
 
 /** Builds the packet of a Spec as a whole. */
 export function specPacket(parts: SpecPacketParts): Packet {
-  const question = specQuestion(parts);
-  const folder = `docs/specs/${parts.spec}`;
+  const { spec, findings, acceptable } = parts;
+  const { evidence, more } = evidenceOf(findings, acceptable);
   return {
-    question,
-    lines: [
-      `asked for: ${parts.title}`,
-      `tried: ${parts.why}`,
-      ...evidence(parts.findings),
-      `question: ${question}`,
-      ...specOptions(parts.cause, parts.spec, folder),
-      `to edit what was planned: git restore --source=giro/${parts.spec} -- ${folder}`,
-      `then: giro implement ${parts.spec}`,
+    askedFor: parts.title,
+    tried: parts.why,
+    attempts: [],
+    evidence,
+    more,
+    changed: null,
+    see: `git log --first-parent --stat giro/${spec}`,
+    logs: parts.logs.slice(0, mostLogs),
+    question: specQuestion(parts),
+    options: [
+      ...specOptions(parts.cause, spec),
+      ...acceptOption(spec, evidence, 'what has an id above no longer blocks this Spec: a waiver, named in the proof'),
     ],
+    next: `giro implement ${spec}`,
   };
 }
 
@@ -99,46 +108,103 @@ function specQuestion(parts: SpecPacketParts): string {
   }
 }
 
-function specOptions(cause: SpecCause, spec: SpecSlug, folder: string): readonly string[] {
+function specOptions(cause: SpecCause, spec: SpecSlug): readonly PacketOption[] {
+  const folder = `docs/specs/${spec}`;
+  const say: PacketOption = { act: `giro answer ${spec} "<text>"`, leadsTo: 'the planner is told the text' };
+  const edit = `git restore --source=giro/${spec} -- ${folder}`;
   switch (cause) {
     case 'questions':
     case 'plan-rejected':
       return [
-        `option: answer in ${folder}/SPEC.md and run again; the planner reads it`,
-        `option: write the Issues yourself in ${folder}/issues/ and run again; then nothing is planned`,
+        say,
+        { act: `say it in ${folder}/SPEC.md`, leadsTo: 'the planner reads it' },
+        { act: `write the Issues yourself in ${folder}/issues/`, leadsTo: 'then nothing is planned' },
       ];
     case 'rounds-spent':
     case 'same-findings':
     case 'validate-red':
       return [
-        `option: add an Issue in ${folder}/issues/ and run again; it is implemented, then all is validated`,
-        `option: say in ${folder}/SPEC.md what is missing and run again; the rounds begin anew`,
-        'option: mend the gate in giro.toml and run again; the tip is validated with it',
+        { ...say, leadsTo: 'the planner is told the text; the rounds begin anew' },
+        {
+          act: `add an Issue in ${folder}/issues/ (${edit} brings the planned ones here)`,
+          leadsTo: 'it is implemented, then all is validated',
+        },
+        { act: 'mend the gate in giro.toml', leadsTo: 'the tip is validated with it' },
       ];
     case 'stack-conflict':
     case 'stack-red':
       return [
-        `option: merge them yourself in a worktree of giro/${folder.split('/').at(-1) ?? ''} and run again; that commit is built upon`,
-        'option: mend one of them in its own Spec, prove it and run again; its new tip is taken along',
+        { act: `merge them yourself in a worktree of giro/${spec}`, leadsTo: 'that commit is built upon' },
+        { act: 'mend one of them in its own Spec, and prove it', leadsTo: 'its new tip is taken along' },
       ];
     case 'baseline-red':
       return [
-        `option: commit the repair on your branch, delete giro/${spec} while nothing has landed there (git branch -D giro/${spec}), and run again: the Spec starts from your commit`,
-        `option: bring the repair onto giro/${spec} yourself, and run again`,
-        'option: mend the gate in giro.toml and run again',
-        'option: set [evidence] baseline = "allow" in giro.toml; then failures of the base are told by name and only new ones count',
+        {
+          act: `commit the repair on your branch, and delete giro/${spec} while nothing has landed there (git branch -D giro/${spec})`,
+          leadsTo: 'the Spec starts from your commit',
+        },
+        { act: `bring the repair onto giro/${spec} yourself`, leadsTo: 'the Spec goes on from there' },
+        { act: 'mend the gate in giro.toml', leadsTo: 'the base is judged with it' },
+        {
+          act: 'set [evidence] baseline = "allow" in giro.toml',
+          leadsTo: 'failures of the base are told by name, and only new ones count',
+        },
       ];
     case 'budget-spent':
     case 'cannot-run-here':
     case 'operation-failures':
-      return ['option: repair it and run again; nothing that is done is done again'];
+      return [{ act: 'repair it, and run again', leadsTo: 'nothing that is done is done again' }];
   }
 }
 
-function evidence(findings: readonly Finding[]): readonly string[] {
-  return findings
-    .slice(0, 10)
-    .map((finding) => `evidence [${findingId(finding)}]: ${place(finding)}${finding.message}`);
+const mostAttempts = 8;
+const mostEvidence = 8;
+const mostLogs = 6;
+const mostFiles = 6;
+const tailLines = 12;
+/** Findings that show the end of their output: the others have it in the entries above. */
+const withTail = 3;
+
+function evidenceOf(
+  findings: readonly Finding[],
+  acceptable: ReadonlySet<string>,
+): { readonly evidence: readonly Evidence[]; readonly more: number } {
+  const shown = findings.slice(0, mostEvidence);
+  const evidence = shown.map((finding, index): Evidence => {
+    const id = findingId(finding);
+    const output = (finding.detail ?? '').split('\n').filter((line) => line.trim() !== '');
+    return {
+      id: acceptable.has(id) ? id : null,
+      text: `${place(finding)}${finding.message}`,
+      tail: index < withTail ? output.slice(-tailLines) : [],
+    };
+  });
+  return { evidence, more: findings.length - shown.length };
+}
+
+function issueOptions(parts: PacketParts): readonly PacketOption[] {
+  const target = `${parts.spec}/${parts.issue}`;
+  const file = `docs/specs/${parts.spec}/issues/${parts.issue}.md`;
+  const { evidence } = evidenceOf(parts.findings, parts.acceptable);
+  return [
+    { act: `giro answer ${target} "<text>"`, leadsTo: 'the next attempt is told the text; the budget starts again' },
+    { act: `giro answer ${target} --retry`, leadsTo: 'tried again as it is; the budget starts again' },
+    ...acceptOption(target, evidence, 'what has an id above no longer blocks this Issue: a waiver, named in the proof'),
+    {
+      act: `commit a fix on the branch ${parts.branch}, or change the files in its worktree`,
+      leadsTo: 'your work is judged and integrated without an agent',
+    },
+    {
+      act: `edit ${file} (git restore --source=giro/${parts.spec} -- ${file} brings it here)`,
+      leadsTo: 'the next attempt is told the new text',
+    },
+    { act: `giro answer ${target} --wontfix`, leadsTo: 'given up; refused while another Issue depends on it' },
+  ];
+}
+
+/** The ids stand beside the evidence: whoever accepts something should have read it. */
+function acceptOption(target: string, evidence: readonly Evidence[], leadsTo: string): readonly PacketOption[] {
+  return evidence.every(({ id }) => id === null) ? [] : [{ act: `giro answer ${target} --accept <id>...`, leadsTo }];
 }
 
 function questionOf(parts: PacketParts): string {
@@ -157,6 +223,28 @@ function questionOf(parts: PacketParts): string {
     case 'lane-held':
       return `${first}. Can you free the branch, and run again?`;
   }
+}
+
+function diffStat(changes: readonly ChangedFile[]): string {
+  const insertions = changes.reduce((sum, change) => sum + change.insertions, 0);
+  const deletions = changes.reduce((sum, change) => sum + change.deletions, 0);
+  const largest = [...changes].sort((left, right) => sizeOf(right) - sizeOf(left)).slice(0, mostFiles);
+  const files = largest.map(({ path, ...size }) => `${path} ${signed(size)}`);
+  const more = changes.length - largest.length;
+  const rest = more > 0 ? ` and ${String(more)} more` : '';
+  return `${count(changes.length, 'file')} ${signed({ insertions, deletions })}: ${files.join(', ')}${rest}`;
+}
+
+function sizeOf(change: Pick<ChangedFile, 'insertions' | 'deletions'>): number {
+  return change.insertions + change.deletions;
+}
+
+function signed({ insertions, deletions }: Pick<ChangedFile, 'insertions' | 'deletions'>): string {
+  return `+${String(insertions)} -${String(deletions)}`;
+}
+
+function count(amount: number, noun: string): string {
+  return `${String(amount)} ${noun}${amount === 1 ? '' : 's'}`;
 }
 
 function place(finding: Finding): string {

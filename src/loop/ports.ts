@@ -4,13 +4,31 @@ import type { WorkerEnvelope } from '../drivers/worker.js';
 import type { Emit, EscalationCause } from '../event.js';
 import type { Result } from '../failure.js';
 import type { Verifier } from '../gates/gate.js';
-import type { AttemptVerdict, Finding, GateNote, Issue, IssueId, Oid, WorkNote } from '../issue.js';
+import type { AttemptVerdict, Finding, GateNote, Issue, IssueId, Oid, Waived, WorkNote } from '../issue.js';
 import type { Clock } from '../platform/clock.js';
 import type { Environment } from '../platform/environment.js';
 import type { Policy } from '../policy.js';
 import type { Spec } from '../spec.js';
 import type { Budgeting } from './budget.js';
 import type { Parking } from './parking.js';
+
+/** What the History of an Issue tells of findings, attempts and answers. */
+export interface Story {
+  /** What people answered so far, in their words, oldest first. */
+  readonly answers: readonly string[];
+  /** Ids of the findings that a person accepted for this Issue. */
+  readonly accepted: ReadonlySet<string>;
+  /** What is known against the newest work. */
+  readonly against: readonly Finding[];
+  /** What guards and the engine found on that work itself. */
+  readonly own: readonly Finding[];
+  /** Ids of those that a person could accept. */
+  readonly acceptable: ReadonlySet<string>;
+  /** The newest work is to be judged again as it is: a person answered, and nothing stands against it any more. */
+  readonly canJudgeAgain: boolean;
+  /** One line for each attempt since the answer before: verdict, size, duration, cost. */
+  readonly tried: readonly string[];
+}
 
 /** The durable record of one Issue; each method is one checkpoint. */
 export interface IssueRecord {
@@ -31,6 +49,7 @@ export interface IssueRecord {
   readonly workFindings: readonly Finding[];
   /** A person answered, and no attempt was made since. */
   readonly answered: boolean;
+  readonly story: Story;
   /** The folder of the newest attempt was taken back: what differs there now is not an agent's, nor a broken set-up's. */
   readonly takenBack: boolean;
   /** Why the branch is not the engine's to write any more: every method but `escalate` then throws. */
@@ -38,15 +57,19 @@ export interface IssueRecord {
   readonly conflicts: readonly string[];
   readonly standing: 'fresh' | 'interrupted' | 'between' | 'judging' | 'integrating' | 'by-hand' | 'needs-human';
   noProgress(limit: number): string | undefined;
+  /** What the work changes against its base, file by file. */
+  changes(): Promise<readonly ChangedFile[]>;
   /** `shown`: the code that a worker is shown; `files`: the whole tree of the branch. */
   trees(): Promise<{ readonly code: Oid; readonly shown: Oid; readonly baseCode: Oid; readonly files: Oid }>;
   bringOnto(tip: Oid): Promise<void>;
   recordAttempt(
     driver: string,
   ): Promise<{ readonly attempt: number; readonly commit: Oid; readonly files: Oid; readonly base: Oid }>;
-  /** Takes a person's work: their commits on the branch, or `code` from their folder. */
+  /** Takes a person's work: their commits on the branch, or `code` from their folder; or the newest work once more. */
   adoptWork(work: {
     readonly code: Oid | null;
+    /** Who stands in the place of the driver. */
+    readonly by: 'by hand' | 'judged again';
     readonly line: WorkNote;
     readonly findings: readonly Finding[];
   }): Promise<void>;
@@ -63,6 +86,8 @@ export interface IssueRecord {
     readonly line?: WorkNote;
     readonly gates: readonly GateNote[];
     readonly findings: readonly Finding[];
+    /** Reds that do not block, by name. */
+    readonly waived?: readonly Waived[];
   }): Promise<void>;
   recordRejection(entry: {
     readonly tip: Oid;
@@ -70,6 +95,13 @@ export interface IssueRecord {
     readonly findings: readonly Finding[];
   }): Promise<void>;
   escalate(entry: { readonly cause: EscalationCause; readonly packet: readonly string[] }): Promise<void>;
+}
+
+/** One file that the work changes. */
+export interface ChangedFile {
+  readonly path: string;
+  readonly insertions: number;
+  readonly deletions: number;
 }
 
 /** A folder handed to a worker. */
@@ -111,6 +143,8 @@ export type LaneAnswer =
       readonly findings: readonly Finding[];
       /** Its only reds are gates that could not run at all. */
       readonly broken: boolean;
+      /** Where the output of its red gates is. */
+      readonly logs?: readonly string[];
     }
   | { readonly kind: 'held'; readonly message: string }
   | { readonly kind: 'stopped' };
@@ -139,6 +173,8 @@ export interface IssueLoopPorts {
   readonly environment: (request: EnvironmentRequest) => Environment;
   readonly logFile: (issue: IssueId, attempt: number) => string;
   readonly envelopeFile: (issue: IssueId, attempt: number, folder: WorkFolder) => string;
+  /** Shows a path of a log as people read it. */
+  readonly shown: (path: string) => string;
   /** Files of the user's checkout that changed since the run began. */
   readonly strayFiles: () => Promise<readonly string[]>;
   /** Between 0 and 1; spreads retries. */

@@ -12,6 +12,8 @@ export interface PromptParts {
   readonly gates: readonly GateDefinition[];
   /** History text of what the last attempt and the lane found; empty on the first attempt. */
   readonly findings: string;
+  /** What people answered when they were asked, oldest first. */
+  readonly answers: readonly string[];
   /** Files that show conflict marks in the worktree. */
   readonly conflicts: readonly string[];
 }
@@ -21,6 +23,7 @@ export function workerPrompt(parts: PromptParts): string {
   return [
     `You are a worker of giro. Implement one Issue in this folder, which is a git worktree of its own.`,
     rules(parts),
+    parts.answers.length === 0 ? '' : answers(parts.answers),
     parts.findings === '' ? '' : findings(parts),
     parts.conflicts.length === 0 ? '' : conflicts(parts.conflicts),
     section('Issue', `${parts.issue.id}: ${parts.issue.title}`, parts.issue.body),
@@ -53,6 +56,15 @@ function findings(parts: PromptParts): string {
     `<<<findings`,
     parts.findings,
     `findings>>>`,
+  ].join('\n');
+}
+
+/** A person's words are content too, but what they want is what counts. */
+function answers(texts: readonly string[]): string {
+  return [
+    `A person was asked about this Issue, and answered. Where it differs from anything else here, follow the answer; the`,
+    `newest one stands last:`,
+    ...texts.map((text) => `<<<answer\n${text}\nanswer>>>`),
   ].join('\n');
 }
 

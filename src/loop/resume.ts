@@ -1,6 +1,7 @@
 /** The first step of an Issue: fresh, or as an earlier run left it. */
 import { unreachable } from '../failure.js';
 import type { Finding, WorkNote } from '../issue.js';
+import { findingId } from '../issue.js';
 import { unknownUsage } from '../usage.js';
 import { afterRed, attemptsAllowed, escalate, lastFinding, nothingChanged, type Run, type Step } from './decide.js';
 import type { Taken } from './ports.js';
@@ -11,7 +12,7 @@ export async function firstStep(run: Run): Promise<Step> {
   switch (record.standing) {
     case 'by-hand':
       await noAgent(run);
-      return adopt(run, { code: null, findings: await onBranch(run), size: noSize, subjects: [] });
+      return adopt(run, { code: null, findings: await onBranch(run), size: noSize, subjects: [] }, 'by hand');
     case 'judging':
       await noAgent(run);
       return 'judge';
@@ -60,8 +61,12 @@ async function between(run: Run): Promise<Step> {
     const taken = await ports.folders.found(record.issue, record.base);
     if (taken !== null && taken.code !== null && taken.code !== code) {
       await noAgent(run);
-      return adopt(run, taken);
+      return adopt(run, taken, 'by hand');
     }
+  }
+  if (record.story.canJudgeAgain) {
+    await noAgent(run);
+    return adopt(run, { code: null, findings: await onOwnWork(run), size: noSize, subjects: [] }, 'judged again');
   }
   await record.bringOnto(ports.tip());
   const findings = lastFinding(record);
@@ -72,17 +77,23 @@ async function between(run: Run): Promise<Step> {
 
 const noSize = { files: 0, insertions: 0, deletions: 0 };
 
-/** What the engine finds on a person's commits. */
+/** What the engine finds on the commits of the branch. */
 async function onBranch({ ports, record }: Run): Promise<readonly Finding[]> {
   const { code } = await record.trees();
   return ports.folders.inspect(record.issue, code, record.base);
 }
 
-async function adopt(run: Run, work: Taken): Promise<Step> {
+/** What was found on the newest work itself, then and now. */
+async function onOwnWork(run: Run): Promise<readonly Finding[]> {
+  const all = [...run.record.story.own, ...(await onBranch(run))];
+  return [...new Map(all.map((finding) => [findingId(finding), finding])).values()];
+}
+
+async function adopt(run: Run, work: Taken, by: 'by hand' | 'judged again'): Promise<Step> {
   const { code, size, subjects } = work;
   const trees = await run.record.trees();
   const findings = [...((code ?? trees.code) === trees.baseCode ? [nothingChanged] : []), ...work.findings];
-  await run.record.adoptWork({ code, findings, line: { ...size, subjects, duration: 'by hand' } });
+  await run.record.adoptWork({ code, by, findings, line: { ...size, subjects, duration: by } });
   return 'judge';
 }
 

@@ -9,14 +9,15 @@
  */
 import type { Emit } from '../event.js';
 import { unreachable } from '../failure.js';
-import type { Verdict, Verifier, VerifyRequest } from '../gates/gate.js';
-import { dueGates } from '../gates/gate.js';
-import type { Finding, GateNote, IssueId, IssueState, Oid, SpecSlug } from '../issue.js';
+import type { AcceptedIds, Verdict, Verifier, VerifyRequest } from '../gates/gate.js';
+import { acceptableOf, dueGates, noneAccepted } from '../gates/gate.js';
+import type { Finding, GateNote, IssueId, IssueState, Oid, SpecSlug, Waived } from '../issue.js';
+import { packetLines } from '../packet.js';
 import type { Policy } from '../policy.js';
 import type { Budgeting } from './budget.js';
-import { onlyBroken } from './decide.js';
+import { onlyBroken, redLogs, waivedBy } from './decide.js';
 import { gateNotes } from './notes.js';
-import { specPacket, type Packet } from './packet.js';
+import { specPacket } from './packet.js';
 import type { PlanOutcome, PlanRequest, SpecAsks } from './plan-loop.js';
 
 /** How a Spec ended. */
@@ -85,6 +86,10 @@ export interface SpecLoopPorts {
   readonly only: IssueId | null;
   /** The run before this one ended asking. */
   readonly asked: boolean;
+  /** Ids of the findings that a person accepted for the Spec, or for the one Issue that is asked for. */
+  readonly accepted: () => Promise<AcceptedIds>;
+  /** Shows the path of a log as people read it. */
+  readonly shown: (path: string) => string;
 }
 
 /** A round that ends red. */
@@ -102,6 +107,8 @@ export interface SpecFinish {
   readonly code: Oid;
   /** `null`: it did not come to validation. */
   readonly validated: 'pass' | 'fail' | null;
+  /** Reds that do not block, by name. */
+  readonly waived: readonly Waived[];
   /** The packet of what the Spec as a whole asks. */
   readonly escalation: { readonly cause: SpecAsks['cause']; readonly packet: readonly string[] } | null;
 }
@@ -129,13 +136,19 @@ export async function runSpec(ports: SpecLoopPorts): Promise<SpecEnd> {
     const first = await planned(ports, { request: { round: 0, gaps: '' }, findings: [] });
     if (first !== null) return first;
   }
-  for (;;) {
+  for (let late = 0; ;) {
     await ports.runIssues();
     if (ports.signal.aborted || ports.budget.refused() !== null) return stopped(ports);
     const states = ports.states();
     if (!complete(states)) {
       if (ports.noMore.aborted && hasOpen(states)) return { kind: 'stopped' };
-      return ports.only !== null && states.get(ports.only) === 'done' ? verifyTip(ports) : asking(ports, null);
+      if (ports.only !== null && states.get(ports.only) === 'done') return verifyTip(ports);
+      const end = await nothingLeft(ports);
+      if (end.kind !== 'stale') return end;
+      // A person answered in the last moment: there is something to run again.
+      late += 1;
+      if (late > maxValidations) return { kind: 'held', message: end.message };
+      continue;
     }
     const judged = await validate(ports);
     if (judged.kind !== 'gaps') return judged;
@@ -233,6 +246,7 @@ async function verifyTip(ports: SpecLoopPorts): Promise<SpecEnd> {
 interface Judged {
   readonly verdict: Verdict;
   readonly code: Oid;
+  readonly accepted: AcceptedIds;
 }
 
 /** `null`: stopped. */
@@ -240,28 +254,33 @@ async function judgeTip(ports: SpecLoopPorts, due: Pick<VerifyRequest, 'scope' |
   const code = await ports.tipCode();
   const { signal, base } = ports;
   const subject = { commit: ports.tip(), base };
-  const request = { ...due, issue: null, codeTree: code, attempt: null, subject, signal };
+  const accepted = await ports.accepted();
+  const request = { ...due, issue: null, codeTree: code, attempt: null, subject, accepted, signal };
   const verdict = await ports.verifier.verify(request);
-  return signal.aborted || verdict.gates.some((gate) => gate.cause === 'cancelled') ? null : { verdict, code };
+  const isStopped = signal.aborted || verdict.gates.some((gate) => gate.cause === 'cancelled');
+  return isStopped ? null : { verdict, code, accepted };
 }
 
 type Stale = Extract<SpecWritten, { kind: 'stale' }>;
 
-async function proved(ports: SpecLoopPorts, { verdict, code }: Judged): Promise<SpecEnd | Stale> {
-  const gates = gateNotes(verdict);
-  const written = await ports.finish({ state: 'done', gates, code, validated: 'pass', escalation: null });
+async function proved(ports: SpecLoopPorts, { verdict, code, accepted }: Judged): Promise<SpecEnd | Stale> {
+  const gates = gateNotes(verdict, accepted);
+  const waived = waivedBy(verdict.waived);
+  const written = await ports.finish({ state: 'done', gates, code, validated: 'pass', waived, escalation: null });
   if (written.kind !== 'recorded') return written;
   ports.emit({ type: 'spec.state', spec: ports.spec, state: 'done', tip: written.tip });
   return { kind: 'proof', tip: written.tip };
 }
 
 /** Records a red round (S1), and decides whether its gaps are planned or a human is asked. */
-async function red(ports: SpecLoopPorts, { verdict, code }: Judged): Promise<Validated | Stale> {
-  const gates = gateNotes(verdict);
+async function red(ports: SpecLoopPorts, judged: Judged): Promise<Validated | Stale> {
+  const { verdict, code, accepted } = judged;
+  const gates = gateNotes(verdict, accepted);
   const round = await ports.round({ gates, code });
-  const asks = afterRed(ports, verdict, round);
-  if (asks !== null) return escalate(ports, asks, { gates, code, validated: 'fail', findings: verdict.findings });
-  const written = await ports.finish({ state: 'active', gates, code, validated: 'fail', escalation: null });
+  const asks = afterRed(ports, judged, round);
+  const end = { gates, code, validated: 'fail', waived: waivedBy(verdict.waived) } as const;
+  if (asks !== null) return escalate(ports, asks, { ...end, verdict, findings: verdict.findings });
+  const written = await ports.finish({ ...end, state: 'active', escalation: null });
   if (written.kind !== 'recorded') return written;
   const open = await ports.openGap(code);
   if (open === null) throw new Error('a red validation was recorded and is not there');
@@ -269,10 +288,12 @@ async function red(ports: SpecLoopPorts, { verdict, code }: Judged): Promise<Val
 }
 
 /** Decides after a red validation: `null` means another round (S2). */
-function afterRed(ports: SpecLoopPorts, verdict: Verdict, { round, same }: RedRound): SpecAsks | null {
+function afterRed(ports: SpecLoopPorts, judged: Judged, { round, same }: RedRound): SpecAsks | null {
+  const { verdict, accepted } = judged;
   const { findings } = verdict;
   const common = { findings, questions: [] };
-  if (onlyBroken(verdict)) return { ...common, cause: 'cannot-run-here', why: 'a gate of the Spec cannot run here' };
+  if (onlyBroken(verdict, accepted))
+    return { ...common, cause: 'cannot-run-here', why: 'a gate of the Spec cannot run here' };
   // Whoever asks for one Issue did not ask for others.
   if (ports.only !== null) return { ...common, cause: 'validate-red', why: 'every Issue is integrated' };
   if (same) return { ...common, cause: 'same-findings', why: 'the gates found the same in two rounds running' };
@@ -285,6 +306,11 @@ function afterRed(ports: SpecLoopPorts, verdict: Verdict, { round, same }: RedRo
   };
 }
 
+/** Only Issues ask, and nothing more can run. `stale`: one of them was answered meanwhile. */
+async function nothingLeft(ports: SpecLoopPorts): Promise<SpecEnd | Stale> {
+  return escalate(ports, null, { ...unjudged, code: await ports.tipCode(), findings: [] });
+}
+
 /** Something asks, and nothing more can run. `null`: only Issues ask. */
 async function asking(
   ports: SpecLoopPorts,
@@ -293,19 +319,27 @@ async function asking(
 ): Promise<SpecEnd> {
   const code = await ports.tipCode();
   const all = asks === null ? null : { ...asks, findings: [...asks.findings, ...findings] };
-  const ended = await escalate(ports, all, { gates: [], code, validated: null, findings });
+  const ended = await escalate(ports, all, { ...unjudged, code, findings });
   return ended.kind === 'stale' ? { kind: 'held', message: ended.message } : ended;
 }
+
+const unjudged = { gates: [], validated: null, waived: [], verdict: null } as const;
 
 async function escalate(
   ports: SpecLoopPorts,
   asks: SpecAsks | null,
-  end: Pick<SpecFinish, 'gates' | 'code' | 'validated'> & { readonly findings: readonly Finding[] },
+  end: Omit<SpecFinish, 'state' | 'escalation'> & {
+    readonly findings: readonly Finding[];
+    /** `null`: the tip was not judged. */
+    readonly verdict: Verdict | null;
+  },
 ): Promise<SpecEnd | Stale> {
   const { spec, title } = ports;
-  const packet: Packet | null = asks === null ? null : specPacket({ spec, title, ...asks });
-  const { findings: validate, ...finish } = end;
-  const escalation = asks === null || packet === null ? null : { cause: asks.cause, packet: packet.lines };
+  const { findings: validate, verdict, ...finish } = end;
+  const acceptable = verdict === null ? noneAccepted : acceptableOf(verdict);
+  const logs = verdict === null ? [] : redLogs(verdict).map(ports.shown);
+  const packet = asks === null ? null : specPacket({ spec, title, ...asks, acceptable, logs });
+  const escalation = asks === null || packet === null ? null : { cause: asks.cause, packet: packetLines(packet) };
   const written = await ports.finish({ ...finish, state: 'needs-human', escalation });
   if (written.kind !== 'recorded') return written;
   ports.emit({ type: 'spec.state', spec, state: 'needs-human', tip: written.tip });

@@ -28,6 +28,7 @@ const quietTypes: ReadonlySet<Event['type']> = new Set([
   'issue.integrated',
   'issue.escalated',
   'spec.escalated',
+  'issue.answered',
   'run.finished',
   'backlog.finished',
 ]);
@@ -136,6 +137,7 @@ function said(event: Event): Said {
     case 'issue.queued':
     case 'issue.integrated':
     case 'issue.escalated':
+    case 'issue.answered':
       return saidOfIssue(event);
     default:
       return unreachable(event);
@@ -238,14 +240,20 @@ function saidOfAttempt(event: About<'attempt'>): Said {
       return { text: `attempt ${event.attempt} started (${event.driver}, slot ${event.slot})` };
     case 'attempt.finished':
       return { text: `attempt ${event.attempt} ${resultOf(event)} (${formatDuration(event.durationMs)})` };
-    case 'attempt.judged':
+    case 'attempt.judged': {
+      const { waived = [] } = event;
+      const waivers = waived.length === 0 ? '' : `, with ${count(waived.length, 'waiver')}`;
       return {
         text:
           event.verdict === 'pass'
-            ? `attempt ${event.attempt} passed every gate`
+            ? `attempt ${event.attempt} passed every gate${waivers}`
             : `attempt ${event.attempt} ${event.verdict === 'fail' ? 'is red' : 'was not judged'}: ${because(event.findings)}`,
-        below: details(event.findings.filter(hasNoGate)),
+        below: [
+          ...details(event.findings.filter(hasNoGate)),
+          ...waived.map(({ finding, what }) => `waived ${finding}: ${what}`),
+        ],
       };
+    }
     default:
       return unreachable(event);
   }
@@ -337,6 +345,8 @@ function saidOfIssue(event: About<'issue'>): Said {
       return { text: 'queued for integration' };
     case 'issue.integrated':
       return { text: `integrated as ${shortOid(event.commit)} after ${count(event.attempts, 'attempt')}` };
+    case 'issue.answered':
+      return { text: `answered, ${event.state === 'ready' ? 'and taken up again' : 'and given up'}: ${event.how}` };
     case 'issue.escalated': {
       const question = linesOf(event.question, shownQuestionLines);
       return {

@@ -5,7 +5,7 @@
  *  1. Never more than N agents run at once, retries included.
  *  2. An Issue starts only when all its dependencies are integrated.
  *  3. The leases of an Issue are held from its dispatch until it is at rest; no two that overlap are held at once.
- *  4. Every Issue that can run is executed exactly once.
+ *  4. Every Issue that can run is executed exactly once, and once more each time a human answers it (`reopen`).
  *  5. A rejected `execute` never goes unnoticed: everything else finishes, then `schedule` rejects with its error.
  *  6. After an abort, or once there is to be no more, nothing starts, and `schedule` settles only when every running
  *     `execute` has.
@@ -69,6 +69,8 @@ export interface SchedulerRequest {
   readonly onHold?: (isHolding: boolean) => void;
   /** Told how long an integrated Issue took from the end of its last agent. */
   readonly onLanded?: (ms: number) => void;
+  /** Handed a function that lets an Issue which needs a human run again, for one was there; false: too late. */
+  readonly onStart?: (reopen: (id: IssueId) => boolean) => void;
   /** Runs an Issue until it is at rest. Rejecting with the own reason of one of the signals counts as `stopped`. */
   readonly execute: (id: IssueId, slots: AgentSlots) => Promise<ExecutionOutcome>;
 }
@@ -89,6 +91,8 @@ interface Entry extends Candidate {
   /** Dependencies that are not integrated. */
   unmet: number;
   standing: Standing;
+  /** At rest since before this run, and never executed in it. */
+  outside: boolean;
 }
 
 class Scheduling {
@@ -105,6 +109,7 @@ class Scheduling {
   #active = 0;
   #alarm: { readonly at: number; readonly off: AbortController } | null = null;
   #finish: () => void = () => undefined;
+  #finished = false;
 
   constructor(request: SchedulerRequest) {
     this.#request = request;
@@ -112,7 +117,7 @@ class Scheduling {
     this.#slots = request.agents.join(() => {
       this.#tick();
     });
-    for (const entry of this.#entries.values()) if (entry.unmet === 0) this.#ready.push(entry);
+    for (const entry of this.#entries.values()) if (entry.unmet === 0 && !entry.outside) this.#ready.push(entry);
     this.#ready.sort(compareCandidates);
   }
 
@@ -124,13 +129,28 @@ class Scheduling {
     for (const signal of signals) signal.addEventListener('abort', onAbort, { once: true });
     await new Promise<void>((resolve) => {
       this.#finish = resolve;
+      this.#request.onStart?.((id) => this.#reopen(id));
       this.#tick();
     });
+    this.#finished = true;
     for (const signal of signals) signal.removeEventListener('abort', onAbort);
     this.#slots.leave();
     if (this.#errors.length > 1) throw new AggregateError(this.#errors, 'several Issues hit a bug');
     if (this.#errors.length === 1) throw this.#errors[0];
-    return new Map(Array.from(this.#entries.values(), (entry) => [entry.id, outcomeOf(entry)]));
+    const inside = [...this.#entries.values()].filter((entry) => !entry.outside);
+    return new Map(inside.map((entry) => [entry.id, outcomeOf(entry)]));
+  }
+
+  /** Lets an Issue that needs a human wait for its turn again. */
+  #reopen(id: IssueId): boolean {
+    const entry = this.#entries.get(id);
+    if (this.#finished || this.#ended() !== undefined) return false;
+    if (entry?.standing.kind !== 'at-rest' || entry.standing.outcome !== 'needs-human') return false;
+    entry.standing = { kind: 'waiting' };
+    entry.outside = false;
+    if (entry.unmet === 0) this.#insertReady(entry);
+    this.#tick();
+    return true;
   }
 
   #signals(): readonly AbortSignal[] {
@@ -302,9 +322,9 @@ function entriesOf({ issues, estimate }: SchedulerRequest): ReadonlyMap<IssueId,
   const graph = buildGraph(issues);
   const priorities = graph.criticalPath(estimate);
   const settled = new Set(issues.filter((issue) => issue.settled).map((issue) => issue.id));
-  const open = issues.filter((issue) => !issue.settled && !issue.blocked);
+  const open = issues.filter((issue) => !issue.settled);
   const entries = new Map<IssueId, Entry>();
-  for (const { id, dependsOn, resuming, touches, resources } of open) {
+  for (const { id, dependsOn, resuming, touches, resources, blocked } of open) {
     entries.set(id, {
       id,
       priority: priorities.get(id) ?? 0,
@@ -313,7 +333,8 @@ function entriesOf({ issues, estimate }: SchedulerRequest): ReadonlyMap<IssueId,
       dependents: [],
       // An unknown dependency is never met: waiting is the safe mistake.
       unmet: dependsOn.filter((dependency) => !settled.has(dependency)).length,
-      standing: { kind: 'waiting' },
+      standing: blocked ? { kind: 'at-rest', outcome: 'needs-human' } : { kind: 'waiting' },
+      outside: blocked,
     });
   }
   for (const entry of entries.values()) {

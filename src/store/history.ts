@@ -6,10 +6,11 @@
  * either a single line behind a bullet or indented by four columns.
  */
 import { createHash } from 'node:crypto';
-import type { AttemptVerdict, Finding, GateNote, Oid, WorkNote } from '../issue.js';
-import { shortOid, withoutTimes } from '../issue.js';
+import type { AttemptVerdict, Finding, GateNote, Oid, Waived, WorkNote } from '../issue.js';
+import { findingId, shortOid, withoutTimes } from '../issue.js';
 import type { EscalationCause, SpecCause } from '../event.js';
 import { readDuration } from '../platform/duration.js';
+import { packetIndent } from '../packet.js';
 import { printable } from '../platform/text.js';
 import { formatUsage } from '../usage.js';
 
@@ -36,6 +37,9 @@ const blockedBullet = '- blocked: ';
 const summaryBullet = '- worker says: ';
 const subjectBullet = '- commit by the worker: ';
 const workerBullets = [blockedBullet, summaryBullet, subjectBullet];
+/** The id behind each finding: the last thing on its line, written by giro. */
+const findingSuffix = / \[([0-9a-f]{8})\]$/;
+const suffixes = /^( *- .*) \[[0-9a-f]{8}\]$/gm;
 const attemptHeading = /^### Attempt (\d+) · /;
 
 /** Splits a History section into its entries, oldest first. */
@@ -100,7 +104,7 @@ export function openFindings(entries: readonly HistoryEntry[]): readonly Finding
   const count = Number(/ · (\d+) findings?(?: · |$)/.exec(baseLine(newest.text))?.[1] ?? 0);
   // While an entry is open nothing stands behind them.
   const bullets = newest.text.split('\n').filter((line) => line.startsWith('- '));
-  return count === 0 ? [] : bullets.slice(-count).map((line) => ({ message: line.slice(2) }));
+  return count === 0 ? [] : bullets.slice(-count).map((line) => readFinding(line.slice(2)));
 }
 
 /**
@@ -120,14 +124,34 @@ export function noProgress(entries: readonly HistoryEntry[], limit: number): str
   return undefined;
 }
 
-/** Gives the text that the next attempt must hear: everything since the newest judged attempt that speaks of the work. */
+/** Takes the ids of findings out of a text: whoever works on them needs none. */
+export function withoutIds(text: string): string {
+  return text.replace(suffixes, '$1');
+}
+
+/** Reads a finding back from the text behind its bullet. */
+export function readFinding(text: string): Finding {
+  const id = findingSuffix.exec(text)?.[1];
+  return id === undefined ? { message: text } : { id, message: text.replace(findingSuffix, '') };
+}
+
+/** Tells a line that repeats what a worker said from one of giro's. */
+export function isWorkerBullet(line: string): boolean {
+  return workerBullets.some((bullet) => line.startsWith(bullet));
+}
+
+/**
+ * Gives the text that the next attempt must hear: everything since the newest judged attempt that speaks of the work.
+ * What a person answered is told apart from it (`answersOf`).
+ */
 export function lastFindings(history: string): string {
   const entries = readHistory(history);
   const judged = entries.findLastIndex(isJudged);
   return entries
     .slice(Math.max(0, judged))
+    .filter((entry) => entry.kind !== 'escalated' && entry.kind !== 'answered')
     .filter((entry) => entry.kind !== 'attempt' || entry.verdict === 'fail' || entry.verdict === 'pass')
-    .map((entry) => entry.text.trimEnd())
+    .map((entry) => withoutIds(entry.text.trimEnd()))
     .join('\n\n');
 }
 
@@ -170,6 +194,7 @@ export function closeAttempt(
     readonly work?: { readonly commit: Oid; readonly tree: Oid };
     readonly gates: readonly GateNote[];
     readonly findings: readonly Finding[];
+    readonly waived?: readonly Waived[];
   },
 ): string {
   const { work } = verdict;
@@ -181,6 +206,7 @@ export function closeAttempt(
     ),
     ...verdict.gates.flatMap(gateLines),
     ...verdict.findings.flatMap((finding) => findingLines(finding, '- ')),
+    ...waivedLines(verdict.waived),
     `verdict: ${verdict.verdict}`,
   ]);
 }
@@ -194,6 +220,7 @@ export function appendIntegration(
     readonly verdict: 'pass' | 'fail';
     readonly gates: readonly GateNote[];
     readonly findings: readonly Finding[];
+    readonly waived?: readonly Waived[];
   },
 ): string {
   return append(history, [
@@ -201,6 +228,7 @@ export function appendIntegration(
     `onto ${shortOid(entry.tip)}`,
     ...entry.gates.flatMap(gateLines),
     ...entry.findings.flatMap((finding) => findingLines(finding, '- ')),
+    ...waivedLines(entry.waived),
     `verdict: ${entry.verdict}`,
   ]);
 }
@@ -210,7 +238,7 @@ export function appendEscalation(
   history: string,
   entry: { readonly at: string; readonly cause: EscalationCause | SpecCause; readonly packet: readonly string[] },
 ): string {
-  return append(history, [`### Escalated · ${seconds(entry.at)} · ${entry.cause}`, ...entry.packet.map(plainLine)]);
+  return append(history, [`### Escalated · ${seconds(entry.at)} · ${entry.cause}`, ...entry.packet.map(packetLine)]);
 }
 
 /** Adds to the newest entry where work is kept that no branch has. */
@@ -218,9 +246,24 @@ export function noteSaved(history: string, ref: string): string {
   return extendLast(history, (lines) => [...lines, `saved: ${oneLine(ref)}`]);
 }
 
-/** Appends that a person answered, which gives the budget back. */
-export function appendAnswer(history: string, entry: { readonly at: string; readonly how: string }): string {
-  return append(history, [`### Answered · ${seconds(entry.at)}`, plainLine(entry.how)]);
+/** Appends that a person answered, which gives the budget back. Their words are quoted, and so cannot pass for giro's. */
+export function appendAnswer(
+  history: string,
+  entry: {
+    readonly at: string;
+    readonly how: string;
+    readonly text?: string;
+    /** Findings that the person accepts. */
+    readonly accepted?: readonly Finding[];
+  },
+): string {
+  const words = (entry.text ?? '').trim();
+  return append(history, [
+    `### Answered · ${seconds(entry.at)}`,
+    plainLine(entry.how),
+    ...(words === '' ? [] : words.split(/\r\n|\r|\n/).map((line) => `> ${printable(line)}`.trimEnd())),
+    ...(entry.accepted ?? []).map((finding) => `accepted ${findingId(finding)}: ${oneLine(finding.message)}`),
+  ]);
 }
 
 /** Appends the Spec's own verdict. */
@@ -235,6 +278,7 @@ export function appendValidation(
     readonly gates: readonly GateNote[];
     /** What the gates demand, so that the entry can be read without any giro.toml. */
     readonly definitions?: readonly { readonly gate: string; readonly hash: string; readonly demand: string }[];
+    readonly waived?: readonly Waived[];
   },
 ): string {
   return append(history, [
@@ -244,6 +288,7 @@ export function appendValidation(
     ...(entry.definitions ?? []).map(
       ({ gate, hash, demand }) => `definition ${hash} ${oneLine(gate)}: ${oneLine(demand)}`,
     ),
+    ...waivedLines(entry.waived),
     `verdict: ${entry.verdict}`,
   ]);
 }
@@ -333,9 +378,9 @@ export function fingerprint(text: string): string {
   const reasons = text
     .split('\n')
     .filter((line) => line.startsWith('- ') || line.startsWith(' '))
-    .filter((line) => !workerBullets.some((bullet) => line.startsWith(bullet)))
+    .filter((line) => !isWorkerBullet(line))
     .filter((line) => !/^- gate \S+: pass · /.test(line))
-    .map((line) => withoutNoise(line.replace(/^(- gate \S+: fail) · .*$/, '$1')));
+    .map((line) => withoutNoise(line.replace(findingSuffix, '').replace(/^(- gate \S+: fail) · .*$/, '$1')));
   return createHash('sha256').update(reasons.sort().join('\n')).digest('hex');
 }
 
@@ -371,9 +416,13 @@ export function findingLines(finding: Finding, bullet: string): readonly string[
       : `${finding.file}${finding.line === undefined ? '' : `:${String(finding.line)}`}: `;
   const tail = (finding.detail ?? '').split('\n').filter((line) => line.trim() !== '');
   return [
-    `${bullet}${oneLine(place + finding.message)}`,
+    `${bullet}${oneLine(place + finding.message)} [${findingId(finding)}]`,
     ...tail.slice(-40).map((line) => `      ${printable(line.slice(0, 400))}`),
   ];
+}
+
+function waivedLines(waived: readonly Waived[] = []): readonly string[] {
+  return waived.map(({ finding, by, what }) => `waived ${finding} by ${by}: ${oneLine(what)}`);
 }
 
 /** Makes one safe line of foreign text. */
@@ -384,7 +433,14 @@ export function oneLine(text: string): string {
 /** A line of its own, at column one, that cannot pass for one of giro's. */
 function plainLine(text: string): string {
   const line = oneLine(text);
-  return /^(?:#|base |verdict: |- )/.test(line) ? `    ${line}` : line;
+  return /^(?:#|base |verdict: |- |> |waived |accepted |saved: |definition )/.test(line) ? `    ${line}` : line;
+}
+
+/** A line of a packet; one that is indented is foreign text, and stays so. */
+function packetLine(text: string): string {
+  return text.startsWith(packetIndent)
+    ? `${packetIndent}${printable(text.slice(packetIndent.length).slice(0, 400))}`
+    : plainLine(text);
 }
 
 /** Shows a time as History does. */

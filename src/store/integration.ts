@@ -1,6 +1,6 @@
 /** The commits of `giro/<spec>`: what `git log --first-parent` reads as the story of the Spec. */
 import { historyOf, replaceHistory, spliceFrontmatter } from '../config/splice.js';
-import type { GateNote, Oid, SpecSlug } from '../issue.js';
+import type { GateNote, Oid, SpecSlug, Waived } from '../issue.js';
 import { shortOid } from '../issue.js';
 import { printable } from '../platform/text.js';
 import { specsFolder, type SpecState } from '../spec.js';
@@ -76,12 +76,25 @@ async function asReadCommit(
 /** The landed commit of an Issue: this code tree on this tip, its story, and `state: done`. */
 export async function landedCommit(
   facts: BranchFacts,
-  request: { readonly tip: Oid; readonly code: Oid; readonly journal: Journal; readonly gates: readonly GateNote[] },
+  request: {
+    readonly tip: Oid;
+    readonly code: Oid;
+    readonly journal: Journal;
+    readonly gates: readonly GateNote[];
+    readonly waived?: readonly Waived[];
+  },
 ): Promise<Oid> {
   const { git } = facts;
   const { tip, code, journal } = request;
   const file = await journal.fileAt(tip, 'done', (history) =>
-    appendIntegration(history, { at: facts.iso(), tip, verdict: 'pass', gates: request.gates, findings: [] }),
+    appendIntegration(history, {
+      at: facts.iso(),
+      tip,
+      verdict: 'pass',
+      gates: request.gates,
+      findings: [],
+      waived: request.waived ?? [],
+    }),
   );
   const joined = await joinTree(git, code, await specsTree(git, (await git.readCommit(tip)).tree));
   return git.writeCommit({

@@ -20,12 +20,14 @@ import type {
   Oid,
   Phase,
   SpecSlug,
+  Waived,
   WorkNote,
 } from '../issue.js';
 import { shortOid } from '../issue.js';
 import type { EscalationCause } from '../event.js';
 import type { Clock } from '../platform/clock.js';
-import type { Git, MoveFailure } from '../worktree/git-types.js';
+import type { FileChange, Git, MoveFailure } from '../worktree/git-types.js';
+import { storyOf, type Story } from './findings.js';
 import {
   appendEscalation,
   appendIntegration,
@@ -169,6 +171,11 @@ export class Journal {
     return this.entries.at(-1)?.kind === 'answered';
   }
 
+  /** What History tells of findings, attempts and answers. */
+  get story(): Story {
+    return storyOf(this.entries);
+  }
+
   /** True: the folder of the newest attempt was taken back, so that what differs there now is not an agent's. */
   get takenBack(): boolean {
     return wasTakenBack(this.entries);
@@ -256,6 +263,12 @@ export class Journal {
     return { code, shown: this.#onto?.code ?? code, baseCode: await this.#code(base), files };
   }
 
+  /** What the work changes against its base, file by file. */
+  async changes(): Promise<readonly FileChange[]> {
+    if (this.#commit === null) return [];
+    return this.#ports.git.diffTrees(await this.#code(this.#base), await this.#code(this.#commit));
+  }
+
   /** Commits what the worker left, with what the engine found on it. `gated`: gates come next. */
   async commitWork(work: {
     readonly code: Oid;
@@ -281,22 +294,26 @@ export class Journal {
     return commit;
   }
 
-  /** Takes a person's work as an attempt of its own: their commits on the branch, or `code` from their folder. */
+  /**
+   * Takes a person's work as an attempt of its own: their commits on the branch, or `code` from their folder; or the newest
+   * work, to be judged again.
+   */
   async adoptWork(work: {
     readonly code: Oid | null;
+    readonly by: string;
     readonly line: WorkNote;
     readonly findings: readonly Finding[];
   }): Promise<void> {
     const at = this.#ports.clock.iso();
     const attempt = this.attempt + 1;
     const parent = this.#required();
-    const opened = openAttempt(this.#history, { attempt, at, driver: 'by hand', base: this.#base });
+    const opened = openAttempt(this.#history, { attempt, at, driver: work.by, base: this.#base });
     this.#history = describeWork(opened, work.line, work.findings);
     this.#workFindings = work.findings;
     this.#onto = null;
     await this.#advance({
       checkpoint: 'judging',
-      subject: `${this.id}: work by hand`,
+      subject: `${this.id}: ${work.by === 'by hand' ? 'work by hand' : work.by}`,
       parents: [parent],
       code: work.code ?? (await this.#code(parent)),
       specsFrom: this.#base,
@@ -313,6 +330,7 @@ export class Journal {
     readonly line?: WorkNote;
     readonly gates: readonly GateNote[];
     readonly findings: readonly Finding[];
+    readonly waived?: readonly Waived[];
   }): Promise<void> {
     const { code, line } = verdict;
     this.#workFindings = [];
@@ -322,6 +340,7 @@ export class Journal {
       ...(code === undefined ? {} : { work: { commit: this.#required(), tree: code } }),
       gates: verdict.gates,
       findings: verdict.findings,
+      ...(verdict.waived === undefined ? {} : { waived: verdict.waived }),
     });
     const passed = verdict.verdict === 'pass';
     await this.#docs({

@@ -75,6 +75,7 @@ function agentOf(entry: HistoryEntry): { readonly durationMs: number; readonly c
   const wasTold =
     parts.some((part) => /^\d+ files? \+\d/.test(part)) ||
     driver === 'by hand' ||
+    driver === 'judged again' ||
     /^verdict: operation$/m.test(entry.text);
   return { durationMs, charges: wasTold ? [] : [{ role, driver, usage: unknownUsage }] };
 }

@@ -34,15 +34,16 @@ interface LockFile extends ProcessIdentity {
 
 const attempts = 5;
 
-/** Takes the lock of a Spec, or tells who has it and what to do. */
+/** Takes the lock of a Spec, or tells who has it and what to do. `answer`: the short one, of whoever writes an answer. */
 export async function takeLock(request: {
   readonly commonDir: string;
   readonly spec: SpecSlug;
   readonly run: string;
   readonly at: string;
+  readonly kind?: 'run' | 'answer';
 }): Promise<Result<RunLock, Failure>> {
   const folder = join(request.commonDir, 'giro', 'locks');
-  const path = join(folder, `${request.spec}.json`);
+  const path = join(folder, `${request.spec}${request.kind === 'answer' ? '.answer' : ''}.json`);
   await makeFolder(folder);
   const own: LockFile = { format_version: 1, ...ownIdentity(), spec: request.spec, run: request.run, at: request.at };
   const text = `${JSON.stringify(own)}\n`;

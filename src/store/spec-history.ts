@@ -14,9 +14,11 @@ import {
   fingerprint,
   oneLine,
   plural,
+  readFinding,
   readHistory,
   seconds,
   sinceAnswer,
+  withoutIds,
   type HistoryEntry,
 } from './history.js';
 
@@ -103,7 +105,7 @@ export function planStanding(entries: readonly HistoryEntry[]): PlanStanding {
   return {
     last: entries.reduce((last, entry) => Math.max(last, Number(planHeading.exec(entry.text)?.[1] ?? 0)), 0),
     used: open.filter((entry) => verdictOf(entry) === undefined || verdictOf(entry) === 'fail').length,
-    rejected: failed === undefined || questionsIn(failed) > 0 ? [] : bulletsOf(failed).map((message) => ({ message })),
+    rejected: failed === undefined || questionsIn(failed) > 0 ? [] : bulletsOf(failed).map(readFinding),
     questions: newest === undefined || asks === 0 ? [] : bulletsOf(newest).slice(0, asks),
     answers: answersIn(entries),
   };
@@ -117,7 +119,7 @@ export function openGap(entries: readonly HistoryEntry[]): OpenGap | null {
   if (entry === undefined || verdictOf(entry) !== 'fail') return null;
   if (own.slice(at).some((later) => isPlan(later) && verdictOf(later) === 'pass')) return null;
   const tree = /^tip [0-9a-f]+ · tree ([0-9a-f]+)$/m.exec(entry.text)?.[1];
-  return tree === undefined ? null : { round: reds(own), tree, text: entry.text.trimEnd() };
+  return tree === undefined ? null : { round: reds(own), tree, text: withoutIds(entry.text.trimEnd()) };
 }
 
 /** Tells which round a red validation ends, and whether it found what the one before it found. */
@@ -174,7 +176,9 @@ function bulletsOf(entry: HistoryEntry): readonly string[] {
 function answersIn(entries: readonly HistoryEntry[]): string {
   const own = entries.slice(entries.findLastIndex((entry) => isPlan(entry) && verdictOf(entry) === 'pass') + 1);
   const asked = own.findIndex((entry) => isPlan(entry) && questionsIn(entry) > 0);
-  if (asked < 0 || !own.slice(asked).some((entry) => entry.kind === 'answered')) return '';
+  const said = own.filter((entry) => entry.kind === 'answered' && /^> /m.test(entry.text));
+  if (asked < 0) return said.map((entry) => entry.text.trimEnd()).join('\n\n');
+  if (!own.slice(asked).some((entry) => entry.kind === 'answered')) return '';
   return own
     .slice(asked)
     .filter((entry) => entry.kind === 'answered' || (isPlan(entry) && questionsIn(entry) > 0))

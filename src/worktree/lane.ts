@@ -89,6 +89,12 @@ export class Lane {
     return this.#held;
   }
 
+  /** Takes what somebody put on the branch as the tip, when everything that landed is in it. */
+  async refresh(): Promise<Oid> {
+    await this.#queue.add(async () => this.#follow(await this.#ports.git.readRef(this.#ports.ref)));
+    return this.#tip;
+  }
+
   /** Merges, verifies and lands one Issue, after all that came before it. */
   async land<V extends { readonly passed: boolean }>(request: LandRequest<V>): Promise<Landing<V>> {
     for (let trial = 0; trial < maxTrials; trial += 1) {

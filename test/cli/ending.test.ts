@@ -40,6 +40,7 @@ function ending(change: Partial<EndingParts>) {
       [issueId('02-b'), 'ready'],
     ]),
     views: new Map(),
+    waivers: [],
     stray: [],
     stopped: null,
     branches: new Map(),
@@ -56,6 +57,14 @@ describe('the last lines', () => {
       exit: 0,
       lines: ['take it:  git merge giro/s1', 'proof: 1 of 2 Issues integrated; giro/s1 is at abcdef0, verified'],
     });
+  });
+
+  test('of a proof name each red that a person accepted', () => {
+    const waivers = [{ where: '01-a', finding: '1a2b3c4d', by: 'answer' as const, what: 'a test was removed' }];
+    expect(ending({ end: { kind: 'proof', tip }, waivers }).lines).toEqual([
+      'waiver  01-a [1a2b3c4d] accepted by answer: a test was removed',
+      'proof, 1 waiver: 1 of 2 Issues integrated; giro/s1 is at abcdef0, verified',
+    ]);
   });
 
   test('of a stop say by what, and how to go on', () => {
@@ -77,7 +86,7 @@ describe('the last lines', () => {
       '02-b waits for 01-a, which needs a human',
       '03-c waits for 01-a, which needs a human',
       '1 of 2 Issues integrated; giro/s1 is at abcdef0',
-      "answer in docs/specs/s1/ or on the Issue's branch, then: giro implement s1",
+      'read it: giro status s1/01-a, answer it: giro answer s1/01-a "<text>", then: giro implement s1',
       'needs a human: 01-a: Which\\u{1b}[2J one?',
     ]);
   });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { dueGates, isPassed, type GateVerdict } from '../../src/gates/gate.js';
+import { dueGates, isPassed, verdictOf, type GateCause, type GateVerdict } from '../../src/gates/gate.js';
+import { findingId, type Finding } from '../../src/issue.js';
 import { gate } from './bench.js';
 
 const green: GateVerdict = {
@@ -46,6 +47,42 @@ describe('passed', () => {
       expect(isPassed({ gates })).toBe(false);
     });
   }
+});
+
+describe('what a person accepted', () => {
+  const [one, two]: [Finding, Finding] = [
+    { gate: 'test', message: 'one' },
+    { gate: 'test', message: 'two' },
+  ];
+  const red: GateVerdict = { ...green, verdict: 'fail', cause: 'failed', findings: [one, two] };
+  const ids = (...findings: readonly Finding[]): ReadonlySet<string> => new Set(findings.map(findingId));
+
+  test('does not block; everything else does', () => {
+    expect(verdictOf([green, red], ids(one, two))).toMatchObject({ passed: true, findings: [], waived: [one, two] });
+    expect(verdictOf([green, red], ids(one))).toMatchObject({ passed: false, findings: [two], waived: [one] });
+    expect(verdictOf([green, red])).toMatchObject({ passed: false, findings: [one, two], waived: [] });
+  });
+
+  test('changes nothing when it does not occur', () => {
+    expect(verdictOf([green], ids(one))).toMatchObject({ passed: true, waived: [] });
+    expect(verdictOf([], ids(one)).passed).toBe(false);
+  });
+
+  test.each<GateCause>(['cannot-run-here', 'errored', 'cancelled'])(
+    'is no verdict that was never made: %s',
+    (cause) => {
+      const verdict = verdictOf([{ ...red, cause }], ids(one, two));
+      expect(verdict).toMatchObject({ passed: false, findings: [one, two], waived: [] });
+    },
+  );
+
+  test.each<[string, GateVerdict]>([
+    ['a red without a finding', { ...red, findings: [] }],
+    ['a red without a cause', { ...red, cause: null }],
+    ['a pass with a finding', { ...green, findings: [one] }],
+  ])('is not %s', (_, gate) => {
+    expect(isPassed({ gates: [gate] }, ids(one, two))).toBe(false);
+  });
 });
 
 describe('due', () => {

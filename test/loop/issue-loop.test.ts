@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { verdictOf as realVerdictOf } from '../../src/gates/gate.js';
+import { findingId, type Finding } from '../../src/issue.js';
 import { blocked, done, gate, issueOf, LoopRig, oidOf, operation, takenOf, usageLimit, verdictOf } from './rig.js';
 
 /** Red with another message each time, so that nothing but the budget ends the loop. */
@@ -252,7 +254,7 @@ describe('an operation that broke', () => {
     rig.prepareFails = 'setup exited 1';
     expect(await rig.run()).toBe('needs-human');
     expect(rig.drives).toBe(0);
-    expect(rig.record.history).toMatch(/- setup exited 1\nverdict: operation/);
+    expect(rig.record.history).toMatch(/- setup exited 1 \[[0-9a-f]{8}\]\nverdict: operation/);
   });
 
   test('is also a gate that cannot run here: the worker is not asked again', async () => {
@@ -488,6 +490,71 @@ describe('an Issue that an earlier run left', () => {
     expect(await rig.run()).toBe('integrated');
     expect(rig.log.slice(0, 3)).toEqual(['onto tip', 'slot', 'record 4']);
     expect(rig.prompts[0]).toContain('attempt 1 of 3');
+  });
+
+  describe('answered by accepting findings', () => {
+    const guard: Finding = { message: 'a test was removed', rule: 'shrink', file: 'a.test.ts', line: 3 };
+    const red: Finding = { message: 'gate test failed: exit 1', gate: 'test' };
+
+    /** An attempt that was red for both, and then a person. */
+    async function redThenAnswered(accepted: readonly Finding[], text = ''): Promise<LoopRig> {
+      const rig = new LoopRig();
+      rig.budget = { attempts: 1 };
+      rig.plays.push({ findings: [guard] }, {});
+      rig.verdict = (request) => realVerdictOf(verdictOf('fail', red.message).gates, request.accepted);
+      expect(await rig.run()).toBe('needs-human');
+      rig.record.answer({ accepted, text }).standing = 'between';
+      rig.log.length = 0;
+      rig.events.length = 0;
+      return rig;
+    }
+
+    test('the work is judged again without an agent, and lands with its waivers named', async () => {
+      const rig = await redThenAnswered([guard, red]);
+      expect(await rig.run()).toBe('integrated');
+      expect(rig.log).toEqual(['slot', 'judge again', 'gates', 'verdict pass', 'lane', 'release']);
+      expect(rig.event('attempt.judged')[0]?.waived?.map(({ finding }) => finding)).toEqual(
+        [guard, red].map(findingId),
+      );
+      expect(rig.record.history).toMatch(
+        /gate test: fail · exit 1 · 5 ms[^\n]* · waived\n[^]*\nwaived [0-9a-f]{8} by answer: a\.test\.ts:3: a test was removed[^]*\nverdict: pass\n$/,
+      );
+    });
+
+    test('what was not accepted still blocks, and goes to an agent', async () => {
+      for (const [some, end] of [
+        [guard, 'needs-human'],
+        [red, 'integrated'],
+      ] as const) {
+        const rig = await redThenAnswered([some]);
+        expect(await rig.run()).toBe(end);
+        expect(rig.log).toContain('drive 2');
+      }
+    });
+
+    test('with words, they go to an agent, and so does what else was found', async () => {
+      const rig = await redThenAnswered([guard, red], 'But name it better.');
+      expect(await rig.run()).toBe('integrated');
+      expect(rig.prompts[1]).toContain('<<<answer\nBut name it better.\nanswer>>>');
+    });
+
+    test('an accepted finding that does not occur again changes nothing', async () => {
+      const rig = await redThenAnswered([guard, red]);
+      rig.verdict = () => verdictOf('pass');
+      rig.record.history = rig.record.history.replace(/^- a\.test\.ts.*\n/m, '');
+      expect(await rig.run()).toBe('integrated');
+      expect(rig.event('attempt.judged')[0]?.waived).toBeUndefined();
+    });
+  });
+
+  test('run again after a gate that could not run: its work is judged, no agent is paid', async () => {
+    const rig = new LoopRig();
+    rig.verdict = () => verdictOf('fail', 'no such program', 'cannot-run-here');
+    expect(await rig.run()).toBe('needs-human');
+    rig.record.answer().standing = 'between';
+    rig.verdict = () => verdictOf('pass');
+    expect(await rig.run()).toBe('integrated');
+    expect(rig.drives).toBe(1);
   });
 
   test('answered by changes in its folder: they are judged, no agent runs', async () => {

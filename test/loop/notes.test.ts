@@ -10,6 +10,7 @@ function noteOf(change: Partial<GateVerdict>): string | undefined {
   return gateNotes({
     passed: false,
     findings: [],
+    waived: [],
     gates: [{ ...gate, durationMs: 12_400, definition: '0123456789abcdef0123', ...change }],
   })[0]?.note;
 }

@@ -9,6 +9,7 @@ const parts = {
   budget: 3,
   gates: [gate('test'), gate('lint')],
   findings: '',
+  answers: [],
   conflicts: [],
 };
 
@@ -25,6 +26,13 @@ test('it hears what was found, and which files conflict', () => {
   const prompt = workerPrompt({ ...parts, findings: '### Attempt 1\n- red', conflicts: ['a.ts', 'b.ts'] });
   expect(prompt).toContain('<<<findings\n### Attempt 1\n- red\nfindings>>>');
   expect(prompt).toContain('  - a.ts\n  - b.ts');
+});
+
+test('what a person answered stands apart from what tools found, and goes before it', () => {
+  const prompt = workerPrompt({ ...parts, findings: 'red', answers: ['Use the session store.', 'No,\nthe cookie.'] });
+  expect(prompt).toMatch(/A person was asked about this Issue, and answered[^]*follow the answer/);
+  expect(prompt).toContain('<<<answer\nUse the session store.\nanswer>>>\n<<<answer\nNo,\nthe cookie.\nanswer>>>');
+  expect(prompt.indexOf('the cookie')).toBeLessThan(prompt.indexOf('<<<findings'));
 });
 
 test('nothing in it reads as an answer that an agent could merely repeat', () => {

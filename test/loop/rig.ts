@@ -11,7 +11,6 @@ import {
   type Issue,
   type IssueId,
   type Oid,
-  type WorkNote,
 } from '../../src/issue.js';
 import type { IssueEnd } from '../../src/loop/decide.js';
 import { runIssue } from '../../src/loop/issue-loop.js';
@@ -37,6 +36,7 @@ import {
   readHistory,
   wasTakenBack,
 } from '../../src/store/history.js';
+import { storyOf } from '../../src/store/findings.js';
 import { unknownUsage, type Usage } from '../../src/usage.js';
 import { noRules } from '../gates/bench.js';
 import { recordAttempt } from '../mutations/parts.js';
@@ -113,6 +113,14 @@ class FakeRecord implements IssueRecord {
     return this.entries.at(-1)?.kind === 'answered';
   }
 
+  get story() {
+    return storyOf(this.entries);
+  }
+
+  changes(): ReturnType<IssueRecord['changes']> {
+    return Promise.resolve(this.code === baseCode ? [] : [{ path: 'a.ts', insertions: 3, deletions: 1 }]);
+  }
+
   get takenBack(): boolean {
     return wasTakenBack(this.entries);
   }
@@ -143,13 +151,9 @@ class FakeRecord implements IssueRecord {
     return { attempt, commit: this.commit, files: oidOf('files'), base: tip };
   }
 
-  async adoptWork(work: {
-    readonly code: Oid | null;
-    readonly line: WorkNote;
-    readonly findings: readonly Finding[];
-  }): Promise<void> {
-    await this.#checkpoint('adopt');
-    const opened = openAttempt(this.history, { attempt: this.attempt + 1, at, driver: 'by hand', base: tip });
+  async adoptWork(work: Parameters<IssueRecord['adoptWork']>[0]): Promise<void> {
+    await this.#checkpoint(work.by === 'by hand' ? 'adopt' : 'judge again');
+    const opened = openAttempt(this.history, { attempt: this.attempt + 1, at, driver: work.by, base: tip });
     this.history = describeWork(opened, work.line, work.findings);
     this.workFindings = work.findings;
     this.code = work.code ?? this.code;
@@ -175,6 +179,7 @@ class FakeRecord implements IssueRecord {
       ...work,
       gates: verdict.gates,
       findings: verdict.findings,
+      ...(verdict.waived === undefined ? {} : { waived: verdict.waived }),
     });
     this.workFindings = [];
   }
@@ -212,8 +217,8 @@ class FakeRecord implements IssueRecord {
     return this;
   }
 
-  answer(): this {
-    this.history = appendAnswer(this.history, { at, how: 'run again' });
+  answer(more: { readonly text?: string; readonly accepted?: readonly Finding[] } = {}): this {
+    this.history = appendAnswer(this.history, { at, how: 'run again', ...more });
     return this;
   }
 
@@ -335,6 +340,7 @@ export class LoopRig {
       environment: () => ({}),
       logFile: (issue, attempt) => `/logs/${issue}.${String(attempt)}`,
       envelopeFile: () => '/envelope',
+      shown: (path) => path.replace(/^\//, ''),
       strayFiles: () => Promise.resolve(this.stray),
       jitter: () => 0.5,
     };
@@ -425,7 +431,7 @@ export function verdictOf(verdict: 'pass' | 'fail', message = 'red', cause: Gate
     judge: null,
     usage: null,
   };
-  return { passed, gates: [one], findings };
+  return { passed, gates: [one], findings, waived: [] };
 }
 
 /** What a folder gives back. */

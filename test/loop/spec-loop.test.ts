@@ -99,6 +99,8 @@ async function play(
     },
     only: change.only ?? null,
     asked: change.asked ?? false,
+    accepted: () => Promise.resolve(new Set<string>()),
+    shown: (path) => path,
   });
   return { end, finishes, requests, events, log };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Oid } from '../../src/issue.js';
+import { findingId, type Finding, type Oid } from '../../src/issue.js';
 import { escalationCommit, landedCommit } from '../../src/store/integration.js';
 import { BranchMovedError, type Journal } from '../../src/store/journal.js';
 import { integrationRef, issueRef } from '../../src/store/refs.js';
@@ -340,16 +340,17 @@ describe('the next run finds an Issue', () => {
     const rig = await makeIssue();
     const journal = await rig.journal('01-a');
     const { commit } = await journal.recordAttempt('claude');
-    const findings = [
+    const findings: [Finding, Finding] = [
       { message: 'conflict marks are left in the file', file: 'a.txt', line: 3, detail: 'x\ny' },
       { message: 'two' },
     ];
     await journal.commitWork({ code: await rig.codeWith(commit, { a: 'a' }), line, gated: true, findings });
     const again = await rig.journal('01-a');
     expect(again.standing).toBe('judging');
+    // Their names are the same, although their parts are one text now.
     expect(again.workFindings).toEqual([
-      { message: 'a.txt:3: conflict marks are left in the file' },
-      { message: 'two' },
+      { message: 'a.txt:3: conflict marks are left in the file', id: findingId(findings[0]) },
+      { message: 'two', id: findingId(findings[1]) },
     ]);
     await again.recordVerdict({ verdict: 'fail', gates: [], findings: [] });
     expect(again.workFindings).toEqual([]);
@@ -431,7 +432,7 @@ describe('the next run finds an Issue', () => {
     await rig.takeIn(null, { answers: true });
     const again = await rig.journal('01-a');
     expect(again).toMatchObject({ standing: 'by-hand', attempt: 1, budgetUsed: 0 });
-    await again.adoptWork({ code: null, line: { ...line, duration: 'by hand' }, findings: [] });
+    await again.adoptWork({ code: null, by: 'by hand', line: { ...line, duration: 'by hand' }, findings: [] });
     const adopted = again.commit;
     if (adopted === null) throw new Error('nothing was adopted');
     expect((await rig.git.readCommit(adopted)).parents).toEqual([theirs]);
@@ -462,7 +463,7 @@ describe('the next run finds an Issue', () => {
     );
     const again = await rig.journal('01-a');
     expect(again).toMatchObject({ standing: 'by-hand', attempt: 1, budgetUsed: 0 });
-    await again.adoptWork({ code: null, line: { ...line, duration: 'by hand' }, findings: [] });
+    await again.adoptWork({ code: null, by: 'by hand', line: { ...line, duration: 'by hand' }, findings: [] });
     expect(await rig.read(again.commit ?? nowhere(), 'a.txt')).toBe('fixed');
     expect(await rig.journal('01-a')).toMatchObject({ standing: 'judging', attempt: 2 });
   });
@@ -510,10 +511,10 @@ describe('the next run finds an Issue', () => {
     const before = again.commit;
     if (before === null) throw new Error('no branch');
     const code = await rig.codeWith(before, { 'fix.txt': 'fix' });
-    await again.adoptWork({ code, line, findings: [{ message: 'marks' }] });
+    await again.adoptWork({ code, by: 'by hand', line, findings: [{ message: 'marks' }] });
     expect((await again.trees()).code).toBe(code);
     expect((await rig.git.readCommit(again.commit ?? before)).parents).toEqual([before]);
-    expect((await rig.journal('01-a')).workFindings).toEqual([{ message: 'marks' }]);
+    expect((await rig.journal('01-a')).workFindings).toMatchObject([{ message: 'marks' }]);
   });
 
   test('fresh again when its branch belongs to an earlier life, whose value the next attempt replaces', async () => {

@@ -21,6 +21,7 @@ function judged(history: string, usage: Usage | null): string {
   const gates = gateNotes({
     passed: true,
     findings: [],
+    waived: [],
     gates: [test, { ...test, gate: 'review', durationMs: 20_000, judge: usage === null ? null : judge, usage }],
   });
   return closeAttempt(history, { verdict: 'pass', gates, findings: [] });

@@ -575,7 +575,7 @@ describe('CI and cron', () => {
       },
       cwd: '/',
     });
-    expect(await readFile(join(project.home, 'giro.log'), 'utf8')).toMatch(/\nproof: 1 of 1 Issues integrated/);
+    expect(await readFile(join(project.home, 'giro.log'), 'utf8')).toMatch(/\nproof: 1 of 1 Specs proved/);
   });
 
   promise('`--json` writes [events](docs/events.md) as NDJSON. The exit code is the result.', async () => {

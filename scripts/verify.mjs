@@ -16,7 +16,7 @@ const mutations = path.join(folder, 'mutations.json');
 const tests = process.argv.includes('--clean') ? ['npm', 'cit'] : ['npm', 'test'];
 
 /** No step is waited for longer than this. */
-const limitMs = 10 * 60_000;
+const limitMs = 30 * 60_000;
 
 const steps = [
   ['types', 'npm', 'run', '--silent', 'types'],

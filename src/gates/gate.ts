@@ -175,7 +175,7 @@ export function isPassed(
 }
 
 /** Says whether giro.toml accepts a red. Only what came to a verdict on tests can be accepted. */
-export function isWaivedByConfig({ verdict, cause, waiver, findings }: GateVerdict): boolean {
+function isWaivedByConfig({ verdict, cause, waiver, findings }: GateVerdict): boolean {
   return verdict === 'fail' && waiver !== null && (cause === 'failed' || cause === 'flaky') && findings.length > 0;
 }
 

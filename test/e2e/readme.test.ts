@@ -145,9 +145,13 @@ describe('Try it, and what happened', () => {
 
 describe('How it works', () => {
   promise('Recorded before the agent starts, so that a crash counts.', async () => {
-    const project = await makeProject({ issues: { '01-a': {} }, agent: 'sleep 60\n', budget: 'attempts = 1' });
+    const agent = 'touch "$HOME/begun"\nsleep 60\n';
+    const project = await makeProject({ issues: { '01-a': {} }, agent, budget: 'attempts = 1' });
     const running = project.start(['implement', 's1', '--json']);
     const { worktree } = await running.event('attempt.started');
+    // The event comes before the agent: one that begins after the kill would not be found below.
+    const begun = (): Promise<unknown> => readFile(join(project.home, 'begun')).catch(() => null);
+    await expect.poll(begun, { timeout: 30_000 }).not.toBeNull();
     expect(await project.issueFile('01-a', 'giro-issue/s1/01-a')).toMatch(/phase: working[\s\S]*### Attempt 1 /);
     running.kill('SIGKILL');
     await running.ended;

@@ -3,11 +3,12 @@ import { join } from 'node:path';
 import type { EventBody } from '../../src/event.js';
 import { createVerdictCache, type VerdictCache } from '../../src/gates/cache.js';
 import type { SetupFailure, Verifier, VerifierPorts, VerifyRequest } from '../../src/gates/gate.js';
+import type { JudgePorts } from '../../src/gates/judging.js';
 import { createVerifier } from '../../src/gates/verify.js';
 import { parseIssueId, parseOid, type IssueId, type Oid } from '../../src/issue.js';
 import { systemClock } from '../../src/platform/clock.js';
 import type { CommandGate, GateDefinition, GateRules } from '../../src/policy.js';
-import { changedFiles, passKey, readEvidence } from '../mutations/parts.js';
+import { changedFiles, evidencePolicy, passKey, readEvidence } from '../mutations/parts.js';
 import type { FakeClock } from '../rig/clock.js';
 import { temporaryFolder } from '../rig/temp.js';
 
@@ -27,6 +28,7 @@ export interface Bench {
 
 /** What a test may want otherwise. */
 export interface BenchOptions extends Partial<VerifierPorts> {
+  readonly judges?: JudgePorts;
   /** The tracked files of the tree. */
   readonly files?: Readonly<Record<string, string>>;
   readonly setupFailure?: SetupFailure;
@@ -55,7 +57,7 @@ export function gate(name: string, run: string, change: Partial<CommandGate> = {
 }
 
 /** Makes a verifier and what it works with. */
-export async function bench({ files = {}, setupFailure, ...ports }: BenchOptions = {}): Promise<Bench> {
+export async function bench({ files = {}, setupFailure, judges, ...ports }: BenchOptions = {}): Promise<Bench> {
   const { path: folder } = await temporaryFolder();
   const [events, checkouts] = [new Array<EventBody>(), new Array<string>()];
   const stop = new AbortController();
@@ -65,7 +67,7 @@ export async function bench({ files = {}, setupFailure, ...ports }: BenchOptions
   const write = async (checkout: string): Promise<void> => {
     for (const [path, text] of Object.entries(files)) await writeFile(join(checkout, path), text);
   };
-  const verifier = createVerifier({
+  const verifierPorts: VerifierPorts = {
     cache,
     withCheckout: async (_codeTree, use) => {
       if (setupFailure !== undefined) return { ok: false, failure: setupFailure };
@@ -110,11 +112,12 @@ export async function bench({ files = {}, setupFailure, ...ports }: BenchOptions
     logFolder: join(folder, 'logs'),
     graceMs: 300,
     toolFingerprint: 'tools-1',
-    evidence: { baseline: 'fail', flaky: 'fail' },
+    evidence: evidencePolicy({ baseline: 'fail', flaky: 'fail' }),
     baseline: () => null,
     load: () => ({ average: 1.5, processors: 4 }),
     ...ports,
-  });
+  };
+  const verifier = createVerifier(verifierPorts, judges ?? null);
   const request: Bench['request'] = (gates, change = {}) => ({
     scope: 'issue',
     issue: issue('01-store'),

@@ -39,7 +39,7 @@ import {
 import { storyOf } from '../../src/store/findings.js';
 import { unknownUsage, type Usage } from '../../src/usage.js';
 import { noRules } from '../gates/bench.js';
-import { recordAttempt } from '../mutations/parts.js';
+import { ledgerBudget, recordAttempt } from '../mutations/parts.js';
 import { FakeClock } from '../rig/clock.js';
 
 /** A made-up object name for a word. */
@@ -455,7 +455,7 @@ export function gate(name: string, on: GateDefinition['on'] = ['issue', 'integra
 
 /** The budgets of a Spec alone in its run. */
 export function budgetOf(budget: Partial<Policy['budget']>, clock: FakeClock): SpecBudget {
-  const own = policyOf(budget).budget;
+  const own = ledgerBudget(policyOf(budget).budget);
   return new SpecBudget(own, { run: new RunBudget(own.run), clock });
 }
 

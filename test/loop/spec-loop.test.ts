@@ -13,6 +13,7 @@ import {
   type SpecFinish,
   type SpecWritten,
 } from '../../src/loop/spec-loop.js';
+import { baselineOutcome } from '../mutations/parts.js';
 import { gate, issueOf, oidOf, policyOf, verdictOf } from './rig.js';
 
 const spec = parseSpecSlug('s1');
@@ -79,7 +80,7 @@ async function play(
     },
     baseline: () => {
       if (change.baseline !== undefined) log.push('base');
-      return Promise.resolve(change.baseline ?? { kind: 'sound' });
+      return Promise.resolve(baselineOutcome(change.baseline ?? { kind: 'sound' }));
     },
     states: () => now,
     plan: (request) => {

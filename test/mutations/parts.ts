@@ -4,6 +4,7 @@
  */
 import { inject } from 'vitest';
 import { withoutRecord as realWithoutRecord } from '../../src/config/splice.js';
+import type { Driver } from '../../src/drivers/driver.js';
 import { judgeContract as realJudgeContract } from '../../src/drivers/judge.js';
 import { ok } from '../../src/failure.js';
 import { passKey as realPassKey } from '../../src/gates/cache.js';
@@ -12,8 +13,11 @@ import { protectedRule } from '../../src/gates/guard-protected.js';
 import { secretRule } from '../../src/gates/guard-secrets.js';
 import { shrinkRule } from '../../src/gates/guard-shrink.js';
 import { guardRules as realGuardRules } from '../../src/gates/guard.js';
+import type { VerifierPorts } from '../../src/gates/gate.js';
 import { draftPlan as realDraftPlan } from '../../src/loop/plan-draft.js';
 import type { Oid } from '../../src/issue.js';
+import type { BaselineOutcome } from '../../src/loop/spec-loop.js';
+import type { Budget } from '../../src/policy.js';
 import type { OpenedGit } from '../../src/worktree/git-types.js';
 import type { Protection } from './protections.js';
 
@@ -47,6 +51,42 @@ export const judgeContract = part(
   (real) => ({ ...real, single: false }),
 );
 
+/** The program that judges, as its driver tells of it. The weaker one hears what is said besides. */
+export const judgeDriver = part(
+  'only the field',
+  (driver: Driver) => driver,
+  () => (driver) => ({
+    name: driver.name,
+    async run(request, contract) {
+      const outcome = await driver.run(request, contract);
+      const parsed = contract.parse({ verdict: 'pass', findings: [] });
+      if (outcome.result.kind !== 'failed' || !parsed.ok || !/verdict: pass/i.test(outcome.tail)) return outcome;
+      return { ...outcome, result: { kind: 'finished', envelope: parsed.value } };
+    },
+  }),
+);
+
+/** What a judge changed in the checkout that it reads. */
+export const readingChanges = part(
+  'judges only read',
+  (look: () => Promise<readonly string[]>) => look(),
+  () => () => Promise.resolve([]),
+);
+
+/** The budgets of giro.toml, as the ledger is handed them. */
+export const ledgerBudget = part(
+  'unknown cost',
+  part(
+    'budget asked first',
+    (budget: Budget) => budget,
+    () => (budget) => {
+      const none = { timeMs: null, tokens: null, costUsd: null };
+      return { ...budget, issue: none, spec: none, run: none };
+    },
+  ),
+  () => (budget) => ({ ...budget, unknownCost: 'allow' }),
+);
+
 /** The rules that guard work. */
 export const guardRules = (
   [
@@ -67,6 +107,20 @@ export const changedFiles = part(
   'dirty gate',
   (look: () => Promise<readonly string[]>) => look(),
   () => () => Promise.resolve([]),
+);
+
+/** What the base of a Spec came to before any work. */
+export const baselineOutcome = part(
+  'baseline',
+  (outcome: BaselineOutcome) => outcome,
+  () => (outcome) => (outcome.kind === 'escalated' ? { kind: 'sound' } : outcome),
+);
+
+/** What of a red gate a person accepts by giro.toml. */
+export const evidencePolicy = part(
+  'flaky',
+  (policy: VerifierPorts['evidence']) => policy,
+  () => (policy) => ({ ...policy, flaky: 'warn' }),
 );
 
 /** Under which key a pass is remembered. */

@@ -27,12 +27,30 @@ export const protections = {
     named: [
       'test/drivers/roles.test.ts > the envelope of a judge: another word',
       'test/drivers/roles.test.ts > the envelope of a judge: no findings',
+      'test/gates/judge.test.ts > a judge > without a readable verdict has not passed: another word',
     ],
-    area: ['test/drivers/roles.test.ts > the envelope of a judge', 'test/drivers/roles.test.ts > the scripted driver'],
+    area: [
+      'test/gates/judge.test.ts > a judge',
+      'test/drivers/roles.test.ts > the envelope of a judge',
+      'test/drivers/roles.test.ts > the scripted driver',
+    ],
+  },
+  'only the field': {
+    what: 'no prose of a judge is read, only the field of its envelope',
+    named: ['test/gates/judge.test.ts > a judge > that says pass in words alone has said nothing'],
+    area: [],
+  },
+  'judges only read': {
+    what: 'a judge that changed what it was to look at has no verdict',
+    named: ['test/gates/judge.test.ts > a judge > that changed its checkout has no verdict'],
+    area: [],
   },
   'one verdict': {
     what: 'a judge that says two things has said nothing',
-    named: ['test/drivers/roles.test.ts > the envelope of a judge: two that contradict each other'],
+    named: [
+      'test/drivers/roles.test.ts > the envelope of a judge: two that contradict each other',
+      'test/gates/judge.test.ts > a judge > without a readable verdict has not passed: two that differ',
+    ],
     area: [],
   },
   'protected paths': {
@@ -67,6 +85,21 @@ export const protections = {
     named: ['test/gates/vacuous.test.ts > an exit with 0 > is no pass when the runner ran nothing'],
     area: ['test/gates/vacuous.test.ts'],
   },
+  baseline: {
+    what: 'nothing is paid for while the gates are red on the base',
+    named: [
+      'test/loop/spec-loop.test.ts > the base is judged before anything is paid for > and a red one ends the Spec',
+      'test/loop/spec-loop.test.ts > the base is judged before anything is paid for > before a plan too',
+    ],
+    area: ['test/loop/spec-loop.test.ts > the base is judged before anything is paid for'],
+  },
+  flaky: {
+    what: 'a gate that is red and then green on the same code has not passed, unless giro.toml says so',
+    named: [
+      'test/gates/settle.test.ts > a red gate is run once more on the same tree > and is flaky when it is green then',
+    ],
+    area: ['test/gates/settle.test.ts'],
+  },
   'dirty gate': {
     what: 'a gate that rewrote tracked files has not passed',
     named: [
@@ -94,6 +127,22 @@ export const protections = {
       'test/store/journal.test.ts > the next run finds an Issue > interrupted, when its attempt was recorded',
     ],
     area: ['test/loop/issue-loop.test.ts', 'test/store/journal.test.ts'],
+  },
+  'budget asked first': {
+    what: 'no model is called when its call does not fit the budgets of Issue and Spec',
+    named: [
+      'test/loop/budget.test.ts > a call is made only when it fits > at what the largest of its kind took',
+      'test/loop/budget.test.ts > what earlier runs spent > counts, and so does a call that was cut off',
+    ],
+    area: ['test/loop/budget.test.ts', 'test/loop/issue-loop.test.ts > a budget'],
+  },
+  'unknown cost': {
+    what: 'a call of unknown cost counts as it was reserved, never as nothing',
+    named: [
+      'test/loop/budget.test.ts > unknown is never nothing > it counts as the largest that was seen',
+      'test/loop/budget.test.ts > what earlier runs spent > counts, and so does a call that was cut off',
+    ],
+    area: ['test/loop/budget.test.ts'],
   },
   'compare-and-swap': {
     what: 'the integration branch moves only from the tip on which the merge was verified',

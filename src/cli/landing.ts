@@ -5,7 +5,7 @@ import { definitionHash, describeGate } from '../gates/definition.js';
 import type { Verdict, Verifier } from '../gates/gate.js';
 import { dueGates } from '../gates/gate.js';
 import type { Oid, SpecSlug } from '../issue.js';
-import { onlyBroken, redLogs, waivedBy } from '../loop/decide.js';
+import { onlyBroken, redLogs } from '../loop/decide.js';
 import { gateNotes, shortHash } from '../loop/notes.js';
 import type { LaneAnswer } from '../loop/ports.js';
 import { specGates, type AlongEnd, type SpecFinish, type SpecWritten } from '../loop/spec-loop.js';
@@ -65,7 +65,7 @@ export async function land(ports: LandingPorts, journal: Journal): Promise<LaneA
         code,
         journal,
         gates: gateNotes(verdict, accepted),
-        waived: waivedBy(verdict.waived),
+        waived: verdict.waived,
       }),
     onHeld: (message) => {
       emit({ type: 'lane.held', issue, message });

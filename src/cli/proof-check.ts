@@ -50,14 +50,18 @@ async function difference(git: Git, proven: Oid | null, now: Oid): Promise<strin
 
 /** Says that every gate of an entry passed, and that there was one. */
 export function checkVerdicts(what: string, gates: readonly GateRecord[]): ProofCheck {
-  const red = gates.filter(({ verdict }) => verdict !== 'pass').map(({ gate }) => gate);
+  const red = gates.filter(({ verdict, waived }) => verdict !== 'pass' && !waived).map(({ gate }) => gate);
   if (gates.length === 0) return { what, holds: false, detail: 'no verdict stands in its History' };
   if (red.length > 0) return { what, holds: false, detail: `red: ${red.join(', ')}` };
   return { what, holds: true, detail: gates.map(shown).join(', ') };
 }
 
-function shown({ gate, tests, exit, cached }: GateRecord): string {
-  const facts = [...(exit === null ? [] : [`exit ${String(exit)}`]), ...(tests === null ? [] : [tests])];
+function shown({ gate, tests, exit, cached, waived }: GateRecord): string {
+  const facts = [
+    ...(exit === null ? [] : [`exit ${String(exit)}`]),
+    ...(tests === null ? [] : [tests]),
+    ...(waived ? ['red, accepted by a person'] : []),
+  ];
   const how = cached ? ['same tree, verified before', ...facts] : facts;
   return how.length === 0 ? gate : `${gate} (${how.join(', ')})`;
 }

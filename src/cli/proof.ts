@@ -3,7 +3,7 @@ import { realpath } from 'node:fs/promises';
 import { availableParallelism, homedir } from 'node:os';
 import { join } from 'node:path';
 import { failed, ok, type Failure, type Result } from '../failure.js';
-import { dueGates } from '../gates/gate.js';
+import { dueGates, isAllowed } from '../gates/gate.js';
 import type { IssueId, Oid, SpecSlug } from '../issue.js';
 import { shortOid } from '../issue.js';
 import { SpecBudget } from '../loop/budget.js';
@@ -11,6 +11,7 @@ import { specGates } from '../loop/spec-loop.js';
 import { systemClock } from '../platform/clock.js';
 import type { Policy } from '../policy.js';
 import { statementOf } from '../report/proof.js';
+import { specsFolder } from '../spec.js';
 import type { IssueState } from '../issue.js';
 import { findUserBase } from '../store/intake.js';
 import { notesRef } from '../store/notes.js';
@@ -18,6 +19,7 @@ import { findValidated, landedProofs, readSpecProof, type IssueProof, type Proof
 import { readSpecAt } from '../store/read.js';
 import { integrationRef } from '../store/refs.js';
 import { codeTree, specsTree } from '../store/tree.js';
+import { readAccepted } from '../store/waivers.js';
 import { openGit } from '../worktree/git.js';
 import type { OpenedGit } from '../worktree/git-types.js';
 import { exitCodes, type ExitCode } from './exit.js';
@@ -237,11 +239,19 @@ async function newestProof({ git, tip }: Subject, landed: readonly IssueProof[])
   return null;
 }
 
+/** Those of the Spec and of its Issues; each Issue's with its name. */
+function allWaivers(proof: Proof): readonly string[] {
+  if (proof.kind === 'issue') return proof.waivers;
+  return [...proof.issues.flatMap(({ issue, waivers }) => waivers.map((one) => `${issue} ${one}`)), ...proof.waivers];
+}
+
 /** Runs the command gates on a clean checkout of the tip; no pass of the past counts. */
 async function runAgain(subject: Subject, runFolder: string): Promise<readonly ProofCheck[]> {
   const { git, policy, spec, tip, top, terminal } = subject;
   const base = (await findUserBase(git, tip)) ?? tip;
   const stop = new AbortController();
+  // What a person accepted for the Spec holds here too.
+  const accepted = await readAccepted(git, tip, `${specsFolder}/${spec}/SPEC.md`);
   const shared = await openShared({
     ...{ commonDir: git.commonDir, name: spec, clock: systemClock },
     ...{ concurrency: 1, gates: policy.limits.gates, limit: policy.budget.run },
@@ -275,11 +285,12 @@ async function runAgain(subject: Subject, runFolder: string): Promise<readonly P
       codeTree: await codeTree(git, (await git.readCommit(tip)).tree),
       attempt: null,
       subject: null,
+      accepted,
       signal: stop.signal,
     });
     return verdicts.map((verdict) => ({
       what: `gate ${verdict.gate} again`,
-      holds: verdict.verdict === 'pass',
+      holds: isAllowed(verdict, accepted),
       detail: verdict.findings[0]?.message ?? `passed in ${String(Math.round(verdict.durationMs))} ms`,
     }));
   } finally {
@@ -310,7 +321,7 @@ function show(
     write(terminal, `${JSON.stringify({ spec, tip, holds, checks, statement })}\n`);
     return;
   }
-  const waivers = proof?.waivers ?? [];
+  const waivers = proof === null ? [] : allWaivers(proof);
   const lines = [
     ...checks.map(({ what, holds: good, detail }) => `${good ? 'holds ' : 'BROKEN'}  ${what}: ${detail}`),
     ...waivers.map((waiver) => `waiver  ${waiver}`),

@@ -1,7 +1,7 @@
 /** The contract of the gates: what judges a tree, and the one function that decides "passed". */
 import type { Emit, Ended } from '../event.js';
 import type { Result } from '../failure.js';
-import type { Evidence, Finding, IssueId, Oid } from '../issue.js';
+import type { Evidence, Finding, IssueId, Oid, Waived } from '../issue.js';
 import { findingId } from '../issue.js';
 import type { Clock } from '../platform/clock.js';
 import type { Environment } from '../platform/environment.js';
@@ -62,7 +62,7 @@ export interface Verdict {
   /** Those of all gates that block. */
   readonly findings: readonly Finding[];
   /** Those that a person accepted, and that would block else. */
-  readonly waived: readonly Finding[];
+  readonly waived: readonly Waived[];
 }
 
 /** What the loops ask for. */
@@ -164,8 +164,8 @@ export const noneAccepted: AcceptedIds = new Set();
 
 /**
  * Decides "passed", for everyone (L4). At least one gate, and each of them green without a cause and without a finding: by a process
- * that exited with 0, or by a pass that was paid for before on the same tree; or red for nothing but what a person accepted by
- * name, in an answer or by a rule of giro.toml. Whatever is not plainly that has not passed.
+ * that exited with 0, or by a pass that was paid for before on the same tree; or red for nothing but what a person accepted
+ * by name, in an answer or by a rule of giro.toml. Whatever is not plainly that has not passed.
  */
 export function isPassed(
   verdict: { readonly gates: readonly GateVerdict[] },
@@ -187,7 +187,7 @@ export function isGreen(gate: GateVerdict): boolean {
 
 /** Says whether a gate does not block: it is green, or waived. */
 export function isAllowed(gate: GateVerdict, accepted: AcceptedIds = noneAccepted): boolean {
-  return isGreen(gate) || isWaivedByConfig(gate) || isWaived(gate, accepted);
+  return isGreen(gate) || isWaived(gate, accepted);
 }
 
 /**
@@ -196,6 +196,7 @@ export function isAllowed(gate: GateVerdict, accepted: AcceptedIds = noneAccepte
  */
 export function isWaived(gate: GateVerdict, accepted: AcceptedIds): boolean {
   if (gate.verdict !== 'fail' || gate.cause === null || isUnjudged(gate.cause)) return false;
+  if (isWaivedByConfig(gate)) return true;
   return gate.findings.length > 0 && gate.findings.every((finding) => accepted.has(findingId(finding)));
 }
 
@@ -223,15 +224,24 @@ export function acceptableOf(verdict: { readonly gates: readonly GateVerdict[] }
 
 /** Joins the verdicts of gates to the verdict of all of them. */
 export function verdictOf(gates: readonly GateVerdict[], accepted: AcceptedIds = noneAccepted): Verdict {
-  // A finding of a gate that came to no verdict stays a reason, whatever its text.
-  const [waived, findings]: [Finding[], Finding[]] = [[], []];
+  const [waived, findings]: [Waived[], Finding[]] = [[], []];
   for (const gate of gates) {
     for (const finding of gate.findings) {
-      const byAnswer = gate.cause !== null && !isUnjudged(gate.cause) && accepted.has(findingId(finding));
-      (byAnswer || isWaivedByConfig(gate) ? waived : findings).push(finding);
+      const waiver = waiverOf(gate, finding, accepted);
+      if (waiver === null) findings.push(finding);
+      else waived.push(waiver);
     }
   }
   return { passed: isPassed({ gates }, accepted), gates, findings, waived };
+}
+
+/** A finding of a gate that came to no verdict stays a reason, whatever its text. */
+function waiverOf(gate: GateVerdict, finding: Finding, accepted: AcceptedIds): Waived | null {
+  const { message: what } = finding;
+  const id = findingId(finding);
+  if (isWaivedByConfig(gate)) return { finding: id, by: 'config', what: `${what} (${gate.waiver ?? ''})` };
+  const isAccepted = gate.cause !== null && !isUnjudged(gate.cause) && accepted.has(id);
+  return isAccepted ? { finding: id, by: 'answer', what } : null;
 }
 
 /**

@@ -340,7 +340,7 @@ async function judge(run: Run): Promise<Step> {
   if (verdict?.gates.some((gate) => gate.cause === 'cancelled') === true) return unfinished(run, verdict);
   const findings = [...own, ...(verdict?.findings ?? [])];
   const gates = verdict === null ? [] : gateNotes(verdict, accepted);
-  const waived = waivedBy([...ownWaived, ...(verdict?.waived ?? [])]);
+  const waived = [...waivedBy(ownWaived), ...(verdict?.waived ?? [])];
   const told = waived.length === 0 ? {} : { waived };
   const { attempt, issue } = record;
   if (own.length === 0 && verdict?.passed !== false) {

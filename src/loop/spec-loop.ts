@@ -15,7 +15,7 @@ import type { Finding, GateNote, IssueId, IssueState, Oid, SpecSlug, Waived } fr
 import { packetLines } from '../packet.js';
 import type { Policy } from '../policy.js';
 import type { Budgeting } from './budget.js';
-import { onlyBroken, redLogs, waivedBy } from './decide.js';
+import { onlyBroken, redLogs } from './decide.js';
 import { gateNotes } from './notes.js';
 import { specPacket } from './packet.js';
 import type { PlanOutcome, PlanRequest, SpecAsks } from './plan-loop.js';
@@ -265,7 +265,7 @@ type Stale = Extract<SpecWritten, { kind: 'stale' }>;
 
 async function proved(ports: SpecLoopPorts, { verdict, code, accepted }: Judged): Promise<SpecEnd | Stale> {
   const gates = gateNotes(verdict, accepted);
-  const waived = waivedBy(verdict.waived);
+  const { waived } = verdict;
   const written = await ports.finish({ state: 'done', gates, code, validated: 'pass', waived, escalation: null });
   if (written.kind !== 'recorded') return written;
   ports.emit({ type: 'spec.state', spec: ports.spec, state: 'done', tip: written.tip });
@@ -278,7 +278,7 @@ async function red(ports: SpecLoopPorts, judged: Judged): Promise<Validated | St
   const gates = gateNotes(verdict, accepted);
   const round = await ports.round({ gates, code });
   const asks = afterRed(ports, judged, round);
-  const end = { gates, code, validated: 'fail', waived: waivedBy(verdict.waived) } as const;
+  const end = { gates, code, validated: 'fail', waived: verdict.waived } as const;
   if (asks !== null) return escalate(ports, asks, { ...end, verdict, findings: verdict.findings });
   const written = await ports.finish({ ...end, state: 'active', escalation: null });
   if (written.kind !== 'recorded') return written;

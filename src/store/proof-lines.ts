@@ -5,6 +5,8 @@ import { readDuration } from '../platform/duration.js';
 export interface GateRecord {
   readonly gate: string;
   readonly verdict: 'pass' | 'fail';
+  /** Red for nothing but what a person accepted by name. */
+  readonly waived: boolean;
   /** True: the pass of an earlier run on the same code tree. */
   readonly cached: boolean;
   readonly exit: number | null;
@@ -53,6 +55,7 @@ function readParts(gate: string, verdict: 'pass' | 'fail', parts: readonly strin
     definition: value(/^definition ([0-9a-f]+)$/),
     log: value(/^log ([0-9a-f]+)$/),
     prompt: value(/^prompt ([0-9a-f]+)$/),
+    waived: parts.at(-1) === 'waived',
     notes: parts.filter((part) => !isKnown(part)),
   };
 }
@@ -71,11 +74,6 @@ export function readDefinitions(entry: string): readonly DefinitionRecord[] {
     const [, definition, gate, demand] = /^definition ([0-9a-f]+) (\S+): (.*)$/.exec(line) ?? [];
     return definition === undefined || gate === undefined ? [] : [{ gate, definition, demand: demand ?? '' }];
   });
-}
-
-/** Reads the findings that a person accepted, with what they say. */
-export function readAccepted(history: string): readonly string[] {
-  return [...history.matchAll(/^accepted ([0-9a-f]{8}): (.*)$/gm)].map(([, id, what]) => `${id ?? ''}: ${what ?? ''}`);
 }
 
 /** Reads when an entry was written; empty when it does not say. */

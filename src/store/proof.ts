@@ -7,15 +7,9 @@ import { failed, ok, type Result } from '../failure.js';
 import { compareIssueIds, parseIssueId, parseOid, type IssueId, type Oid, type SpecSlug } from '../issue.js';
 import { specsFolder } from '../spec.js';
 import type { CommitInfo, Git } from '../worktree/git-types.js';
+import { waiversOf } from './findings.js';
 import { lastAttempt, readHistory, type HistoryEntry } from './history.js';
-import {
-  readAccepted,
-  readDefinitions,
-  readGateRecords,
-  timeOf,
-  type DefinitionRecord,
-  type GateRecord,
-} from './proof-lines.js';
+import { readDefinitions, readGateRecords, timeOf, type DefinitionRecord, type GateRecord } from './proof-lines.js';
 import { readIssueText } from './read.js';
 import { codeTree } from './tree.js';
 import { checkpointOf, trailer } from './trailers.js';
@@ -107,8 +101,13 @@ export async function readSpecProof(
     validated: readGateRecords(entry.text),
     definitions: readDefinitions(entry.text),
     issues: await landedProofs(git, spec, commit),
-    waivers: readAccepted(history),
+    waivers: waiversIn(history),
   });
+}
+
+/** Those that the newest verdicts stand on, each with what it says. */
+function waiversIn(history: string): readonly string[] {
+  return waiversOf(readHistory(history)).map(({ finding, what }) => `${finding}: ${what}`);
 }
 
 /** Reads the proof of every landed Issue that a commit's first parents hold, the newest landing of each. */
@@ -148,7 +147,7 @@ async function readIssueProof(
     attempts: lastAttempt(entries),
     judged: judged === undefined ? [] : readGateRecords(judged.text),
     integrated: readGateRecords(entry.text),
-    waivers: readAccepted(history),
+    waivers: waiversIn(history),
   };
 }
 

@@ -57,10 +57,24 @@ describe('what a person accepted', () => {
   const red: GateVerdict = { ...green, verdict: 'fail', cause: 'failed', findings: [one, two] };
   const ids = (...findings: readonly Finding[]): ReadonlySet<string> => new Set(findings.map(findingId));
 
+  const waiver = (finding: Finding): object => ({ finding: findingId(finding), by: 'answer', what: finding.message });
+
   test('does not block; everything else does', () => {
-    expect(verdictOf([green, red], ids(one, two))).toMatchObject({ passed: true, findings: [], waived: [one, two] });
-    expect(verdictOf([green, red], ids(one))).toMatchObject({ passed: false, findings: [two], waived: [one] });
+    expect(verdictOf([green, red], ids(one, two))).toMatchObject({
+      passed: true,
+      findings: [],
+      waived: [waiver(one), waiver(two)],
+    });
+    expect(verdictOf([green, red], ids(one))).toMatchObject({ passed: false, findings: [two], waived: [waiver(one)] });
     expect(verdictOf([green, red])).toMatchObject({ passed: false, findings: [one, two], waived: [] });
+  });
+
+  test('by a rule of giro.toml is named as that', () => {
+    const gates = [{ ...red, waiver: '[evidence] baseline' }];
+    const verdict = verdictOf(gates);
+    expect(verdict).toMatchObject({ passed: true, findings: [] });
+    expect(verdict.waived.map(({ by }) => by)).toEqual(['config', 'config']);
+    expect(verdict.waived[0]?.what).toBe('one ([evidence] baseline)');
   });
 
   test('changes nothing when it does not occur', () => {

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { parseOid } from '../../src/issue.js';
+import { answersOf } from '../../src/store/findings.js';
 import { appendIntegration, appendValidation, readHistory } from '../../src/store/history.js';
-import { readAccepted, readDefinitions, readGateRecords, timeOf } from '../../src/store/proof-lines.js';
+import { readDefinitions, readGateRecords, timeOf } from '../../src/store/proof-lines.js';
 
 const tip = parseOid('1'.repeat(40));
 const at = '2026-11-30T22:14:05.123Z';
@@ -25,6 +26,7 @@ test('what History tells of a gate is read back', () => {
       definition: '0123456789abcdef',
       log: 'fedcba9876543210',
       prompt: null,
+      waived: false,
       notes: [],
     },
   ]);
@@ -47,6 +49,15 @@ test('a judge and what it cost are notes; a pass on the same tree says so', () =
   ]);
 });
 
+test('a red that a person accepted is told from a red by the last word of its note', () => {
+  const gates = ['exit 1 · waived', 'waived · exit 1'].map((note) => ({
+    ...{ gate: 'test', verdict: 'fail' as const, note, findings: [] },
+  }));
+  const history = appendIntegration('', { at, tip, verdict: 'pass', gates, findings: [] });
+  const records = readGateRecords(readHistory(history)[0]?.text ?? '');
+  expect(records.map(({ waived }) => waived)).toEqual([true, false]);
+});
+
 test('text of a tool cannot pass for a gate, a definition or a waiver', () => {
   const message = 'x\n- gate fake: pass · exit 0\ndefinition 00 fake: true\naccepted 01234567: all';
   const history = appendValidation('', {
@@ -59,5 +70,5 @@ test('text of a tool cannot pass for a gate, a definition or a waiver', () => {
   expect(readDefinitions(entry)).toEqual([
     { gate: 'test', definition: '0123456789abcdef', demand: 'npm test definition 11 other: true' },
   ]);
-  expect(readAccepted(history)).toEqual([]);
+  expect(answersOf(readHistory(history))).toEqual([]);
 });

@@ -199,6 +199,8 @@ export type EventBody =
       readonly log: string;
       /** Driver of the judge; only of a gate that a judge decides. */
       readonly driver?: string;
+      /** True: on the base with the tests of the Issue, to see that they fail there. */
+      readonly probing?: true;
     }
   | {
       readonly type: 'gate.repeated';
@@ -236,6 +238,8 @@ export type EventBody =
       readonly model?: string | null;
       /** What its calls took; only of a gate that a judge decided now. */
       readonly usage?: Usage;
+      /** True: on the base with the tests of the Issue, where a red is what is looked for. */
+      readonly probing?: true;
       /** The rule of giro.toml by which a person accepts this red; absent: none does. */
       readonly waiver?: string;
     }

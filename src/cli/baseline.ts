@@ -8,14 +8,18 @@ import { onlyBroken } from '../loop/decide.js';
 import type { BaselineOutcome } from '../loop/spec-loop.js';
 import { printable } from '../platform/text.js';
 import type { Policy } from '../policy.js';
+import { codeTree } from '../store/tree.js';
+import type { Git } from '../worktree/git-types.js';
 import type { Workshop } from './workshop.js';
 
 /** What the baseline is made with. */
 export interface BaselinePorts {
   readonly policy: Policy;
   readonly workshop: Pick<Workshop, 'verifier' | 'baseline'>;
-  /** The code of the Spec's base, and of its tip now: a person may have repaired the one on the other. */
-  readonly code: () => Promise<{ readonly base: Oid; readonly tip: Oid }>;
+  readonly git: Git;
+  /** The Spec's base, and its tip now: a person may have repaired the one on the other. */
+  readonly base: Oid;
+  readonly tip: Oid;
   readonly signal: AbortSignal;
   readonly emit: Emit;
 }
@@ -23,7 +27,7 @@ export interface BaselinePorts {
 /** Judges the base; a red one stops the Spec, unless `[evidence] baseline = "allow"`. */
 export async function judgeBase(ports: BaselinePorts): Promise<BaselineOutcome> {
   const { policy, workshop, signal } = ports;
-  const { base, tip } = await ports.code();
+  const [base, tip] = [await codeOf(ports.git, ports.base), await codeOf(ports.git, ports.tip)];
   const judge = (code: Oid): Promise<Verdict | null> =>
     judgeBaseline(workshop.verifier, { gates: policy.gates, code, signal });
   let verdict = await judge(base);
@@ -35,6 +39,10 @@ export async function judgeBase(ports: BaselinePorts): Promise<BaselineOutcome> 
   if (policy.evidence.baseline === 'fail') return { kind: 'escalated', asks: asksOf(verdict) };
   sayAllowed(ports, verdict);
   return { kind: 'sound' };
+}
+
+async function codeOf(git: Git, commit: Oid): Promise<Oid> {
+  return codeTree(git, (await git.readCommit(commit)).tree);
 }
 
 function asksOf(verdict: Verdict): Extract<BaselineOutcome, { kind: 'escalated' }>['asks'] {

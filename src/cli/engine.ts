@@ -38,6 +38,7 @@ import { planningOf } from './planning.js';
 import type { Shared } from './shared.js';
 import { alongNotices, type Stack } from './stacking.js';
 import { Pickup } from './pickup.js';
+import { withRedGreen } from './red-green.js';
 import { openWorkshop, type Workshop } from './workshop.js';
 
 /** What a run is given; everything was checked before. */
@@ -203,7 +204,16 @@ function specPorts(running: Running): Omit<SpecLoopPorts, keyof ReturnType<typeo
     tip: () => landing.lane.tip,
     base: landing.facts.base,
     tipCode: () => codeOf(git, landing.lane.tip),
-    baseline: () => judgeBase({ policy: prepared.policy, workshop, signal, emit, code: () => startingCode(running) }),
+    baseline: () =>
+      judgeBase({
+        git,
+        workshop,
+        policy: prepared.policy,
+        base: landing.facts.base,
+        tip: landing.lane.tip,
+        signal,
+        emit,
+      }),
     states: () => running.states,
     takeAlong: () => takeAlong(running),
     runIssues: () => runIssues(running),
@@ -223,11 +233,6 @@ async function takeAlong(running: Running): Promise<AlongEnd | null> {
     if (end !== null) return end;
   }
   return null;
-}
-
-async function startingCode({ request, landing }: Running): Promise<{ readonly base: Oid; readonly tip: Oid }> {
-  const { git } = request;
-  return { base: await codeOf(git, landing.facts.base), tip: await codeOf(git, landing.lane.tip) };
 }
 
 async function codeOf(git: OpenedGit, commit: Oid): Promise<Oid> {
@@ -370,6 +375,10 @@ function loopPorts(running: Running): IssueLoopPorts {
   const { prepared, clock, signal, noMore, emit, jitter } = request;
   return {
     ...workshop,
+    verifier: withRedGreen(workshop.verifier, {
+      ...{ git: request.git, policy: prepared.policy, clock, emit },
+      issues: () => running.opened.issues,
+    }),
     spec: prepared.parsed.spec,
     policy: prepared.policy,
     clock,

@@ -46,6 +46,8 @@ export interface GateVerdict {
   readonly definition: string;
   /** What its run shows that was tested; `null`: nothing that is known printed anything. */
   readonly evidence: Evidence | null;
+  /** What a built-in proof has shown by runs of other gates; absent: the gate ran itself. */
+  readonly shown?: string;
   /** The rule of giro.toml by which a person accepts this red; `null`: none does. */
   readonly waiver: string | null;
   /** `null`: no judge decided. */
@@ -182,6 +184,7 @@ function isWaivedByConfig({ verdict, cause, waiver, findings }: GateVerdict): bo
 /** Decides it for one gate. */
 export function isGreen(gate: GateVerdict): boolean {
   if (gate.verdict !== 'pass' || gate.cause !== null || gate.findings.length > 0) return false;
+  if (gate.shown !== undefined) return gate.ended === null && !gate.cached;
   return gate.cached ? gate.ended === null : gate.ended?.kind === 'exited' && gate.ended.code === 0;
 }
 

@@ -119,7 +119,8 @@ async function runGate(bench: Bench, place: GatePlace): Promise<GateRunEnd> {
   }
   const log = bench.logFile(request, gate);
   const { scope, issue, codeTree: tree } = request;
-  ports.emit({ type: 'gate.started', scope, gate: gate.name, issue, tree, log });
+  const probing = request.probing === true ? ({ probing: true } as const) : {};
+  ports.emit({ type: 'gate.started', scope, gate: gate.name, issue, tree, log, ...probing });
   checkout.enter();
   const runner = { ports, request, gate, checkout, shell: shell.value };
   const first = await runOnce(runner, log);

@@ -14,13 +14,14 @@ export function teller(
     said.add(message);
     ports.emit({ type: 'run.notice', level: 'warning', message, ...(issue === null ? {} : { issue }) });
   };
-  return ({ scope, issue, codeTree: tree }, verdict) => {
+  return ({ scope, issue, codeTree: tree, probing }, verdict) => {
     const { gate, verdict: word, cause, cached, durationMs, ended, findings, evidence, waiver, judge, usage } = verdict;
     const told = {
       ...(cause === null ? {} : { cause }),
       ...(evidence === null ? {} : { evidence: withoutPasses(evidence) }),
       ...(judge === null ? {} : { driver: judge.driver, model: judge.model }),
       ...(usage === null ? {} : { usage }),
+      ...(probing === true ? ({ probing } as const) : {}),
       ...(waiver === null ? {} : { waiver }),
     };
     const common = { scope, gate, issue, tree, verdict: word, cached, durationMs, ended, findings };

@@ -35,7 +35,7 @@ export function workNote(taken: Taken, outcome: WorkerOutcome): WorkNote {
 
 function noteOf(gate: GateVerdict): string {
   const parts = [
-    gate.judge === null ? ended(gate) : judgedBy(gate.judge),
+    gate.shown ?? (gate.judge === null ? ended(gate) : judgedBy(gate.judge)),
     ...(gate.cause !== null && gate.cause !== 'failed' && gate.cause !== 'not-run' ? [gate.cause] : []),
     ...(gate.cached || gate.cause === 'not-run' ? [] : [formatDuration(gate.durationMs)]),
     ...(gate.evidence === null ? [] : [formatEvidence(gate.evidence)]),

@@ -285,7 +285,8 @@ const wheres = {
 } as const;
 
 function saidOfGate(event: About<'gate'>): Said {
-  const where = wheres[event.scope];
+  const isProbe = event.type !== 'gate.repeated' && event.probing === true;
+  const where = isProbe ? ' on the base with the tests of the Issue' : wheres[event.scope];
   if (event.type === 'gate.started') {
     const by = event.driver === undefined ? '' : `, judged by ${event.driver}`;
     return { text: `gate ${event.gate} started${where}${by}` };
@@ -304,6 +305,7 @@ function saidOfGate(event: About<'gate'>): Said {
     ...(event.evidence === undefined ? [] : [testsOf(event.evidence)]),
   ].join(', ');
   if (event.verdict === 'pass') return { text: `gate ${event.gate} passed${where} (${time})` };
+  if (isProbe) return { text: `gate ${event.gate} is red${where} (${time})` };
   const how = event.waiver === undefined ? 'failed' : `is red, accepted by ${event.waiver}`;
   return { text: `gate ${event.gate} ${how}${where} (${time})`, below: details(event.findings) };
 }

@@ -141,6 +141,16 @@ describe('a base that is red before any work', () => {
     const finished = eventsOf(run, 'gate.finished').filter(({ scope }) => scope !== 'base');
     expect(new Set(finished.map(({ waiver }) => waiver))).toEqual(new Set(['[evidence] baseline = "allow"']));
     expect(await project.issueFile('01-a')).toContain('[evidence] baseline = "allow"');
+    const lines = eventsOf(run, 'run.finished')[0]?.lines ?? [];
+    expect(lines.filter((line) => line.startsWith('waiver'))).toEqual([
+      expect.stringMatching(
+        /^waiver {2}01-a \[[0-9a-f]{8}\] accepted by giro\.toml: gate test has 1 failure of the base/,
+      ),
+      expect.stringMatching(/^waiver {2}s1 \[[0-9a-f]{8}\] accepted by giro\.toml/),
+    ]);
+    const proof = await project.giro(['proof', 's1']);
+    expect(proof.code, proof.stdout).toBe(0);
+    expect(proof.stdout).toContain('test (waived, exit 1');
   });
 
   test('and allowed still blocks what is new', async () => {
@@ -171,4 +181,44 @@ test('a gate that is red once and green then is flaky: a red, or a warning that 
   const warned = await makeProject(flaky('warn'));
   expect((await warned.implement()).code).toBe(0);
   expect(await warned.issueFile('01-a')).toContain('[evidence] flaky = "warn"');
+});
+
+describe('red-green', () => {
+  const setup = (agent: string, frontmatter = '', proof = 'proof = "red-green"') => ({
+    files: { ...source, 'add.test.mjs': passing },
+    issues: { '01-a': frontmatter === '' ? {} : { frontmatter } },
+    budget: 'attempts = 1',
+    agent,
+    verify: `test = "${node}"`,
+    toml: `[evidence]\n${proof}\n`,
+  });
+  const write = (path: string, text: string): string => `cat > ${path} <<'END'\n${text}END\n`;
+  const change = write('add.mjs', 'export const add = (a, b = 0) => a + b;\n');
+
+  test('new tests that fail without the change are the proof, and stand with the gates', async () => {
+    const project = await makeProject(setup(change + write('add.test.mjs', failing)));
+    const run = await project.implement();
+    expect(run.code, run.stderr).toBe(0);
+    expect(await project.issueFile('01-a')).toMatch(/- gate red-green: pass · 1 test fails without the change · /);
+    const probes = eventsOf(run, 'gate.finished').filter(({ probing }) => probing === true);
+    expect(probes).toMatchObject([{ scope: 'base', issue: '01-a', verdict: 'fail', cause: 'failed' }]);
+    // A red that is looked for is not run again.
+    expect(eventsOf(run, 'gate.repeated')).toEqual([]);
+    expect((await project.giro(['proof', 's1'])).code).toBe(0);
+  });
+
+  test('a test that passes without the change is a finding, for one Issue that asks for it too', async () => {
+    const idle = `${passing}test('is idle', () => assert.ok(add));\ntest('adds nothing', () => assert.equal(add(1), 1));\n`;
+    const project = await makeProject(setup(change + write('add.test.mjs', idle), 'proof: red-green', ''));
+    const run = await project.implement();
+    expect(run.code).toBe(2);
+    expect(await project.issueFile('01-a')).toContain('red-green: is idle is new and passes without the change');
+    expect(eventsOf(run, 'issue.integrated')).toEqual([]);
+  });
+
+  test('and so is a change without a test', async () => {
+    const project = await makeProject(setup(change));
+    expect((await project.implement()).code).toBe(2);
+    expect(await project.issueFile('01-a')).toContain('red-green: no test file was added or changed');
+  });
 });

@@ -87,6 +87,11 @@ export function formatSpending(sum: Spending): string {
   return [money, ...(tokens === null ? [] : [tokens])].join(' · ');
 }
 
+/** Says whether no call of a sum reported anything. */
+export function isUnknown({ calls, unknownCosts, unknownTokens }: Spending): boolean {
+  return unknownCosts === calls && unknownTokens === calls;
+}
+
 /** Adds up several sums. */
 export function addSpending(left: Spending, right: Spending): Spending {
   return {

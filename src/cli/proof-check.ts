@@ -9,8 +9,8 @@ import { printable } from '../platform/text.js';
 import type { GateDefinition, Policy } from '../policy.js';
 import { renderStatement } from '../report/proof.js';
 import { readNote } from '../store/notes.js';
-import { claimedTree, type IssueProof, type Proof, type SpecProof } from '../store/proof.js';
-import type { GateRecord } from '../store/proof-lines.js';
+import type { GateRecord, IssueProof, Proof, SpecProof } from '../record.js';
+import { claimedTree } from '../store/proof.js';
 import { codeTree } from '../store/tree.js';
 import type { Git } from '../worktree/git-types.js';
 

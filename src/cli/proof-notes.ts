@@ -3,7 +3,8 @@ import type { Oid, SpecSlug } from '../issue.js';
 import { systemClock } from '../platform/clock.js';
 import { renderStatement } from '../report/proof.js';
 import { writeNotes } from '../store/notes.js';
-import { findValidated, landedProofs, readSpecProof, type Proof } from '../store/proof.js';
+import type { Proof } from '../record.js';
+import { findValidated, landedProofs, readSpecProof } from '../store/proof.js';
 import type { Git } from '../worktree/git-types.js';
 
 /** Writes the notes of all that a tip proves and that have none. */

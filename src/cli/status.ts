@@ -20,7 +20,7 @@ import { spendingOf } from '../store/ledger.js';
 import { lockOwner } from '../store/lock.js';
 import { newestRecord, readIssueText, readSpecAt } from '../store/read.js';
 import { branchName, integrationRef, issueRef } from '../store/refs.js';
-import { addSpending, formatSpending, noSpending, type Spending } from '../usage.js';
+import { addSpending, formatSpending, isUnknown, noSpending, type Spending } from '../usage.js';
 import type { OpenedGit } from '../worktree/git-types.js';
 import type { Packet } from '../packet.js';
 import { packetOf, packetText } from './packet-text.js';
@@ -342,7 +342,8 @@ function issueLines(issue: IssueStatusJson, { width, asking }: Table): readonly 
   const phase = issue.phase === undefined ? '' : ` (${issue.phase})`;
   const attempts =
     issue.attempts === 0 ? '' : ` · ${String(issue.attempts)} ${issue.attempts === 1 ? 'attempt' : 'attempts'}`;
-  const spent = issue.spending === undefined ? '' : ` · ${formatSpending(issue.spending)}`;
+  // Where nothing at all is known, the line of the Spec says so once.
+  const spent = issue.spending === undefined || isUnknown(issue.spending) ? '' : ` · ${formatSpending(issue.spending)}`;
   const root = issue.waitsFor;
   const waits = root === undefined ? '' : ` · waits for ${root}${asking.has(root) ? ', which needs a human' : ''}`;
   return [

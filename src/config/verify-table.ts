@@ -70,6 +70,10 @@ function readGate(name: string, input: unknown, context: GateContext): Checked<G
 }
 
 function nameProblem(name: string, path: TomlPath): Problem | undefined {
+  if (name === 'red-green') {
+    const message = `${quote(name)} is giro's own gate, which [evidence] proof asks for`;
+    return { path, part: 'key', message, hint: 'give it another name' };
+  }
   if (/^[a-z0-9][a-z0-9-]{0,49}$/.test(name)) return undefined;
   const hint = 'use a-z, 0-9 and dashes, at most 50 characters';
   return { path, part: 'key', message: `${quote(name)} cannot be the name of a gate`, hint };

@@ -10,6 +10,7 @@ import type { IssueId } from '../issue.js';
 import type { Clock } from '../platform/clock.js';
 import { formatLimit } from '../platform/duration.js';
 import type { Allowance, Budget } from '../policy.js';
+import type { Ledger, Spell } from '../record.js';
 import { addUsage, noSpending, type Charge, type Spending, type Usage } from '../usage.js';
 import {
   counted,
@@ -53,20 +54,6 @@ export interface Budgeting {
   refused(): Refusal | null;
   /** What was refused to an Issue. */
   refusedTo(issue: IssueId): Refusal | null;
-}
-
-/** What one entry of a History took. */
-export interface PastSpell {
-  readonly at: number;
-  readonly durationMs: number;
-  readonly charges: readonly Charge[];
-}
-
-/** What a History tells. */
-export interface PastLedger {
-  readonly all: readonly PastSpell[];
-  readonly current: readonly PastSpell[];
-  readonly answeredAt: number | null;
 }
 
 /** What one run spends, over all of its Specs. */
@@ -131,13 +118,13 @@ export class RunBudget {
 
 /** Live numbers of an Issue, or of everything that is of no Issue. */
 interface Line {
-  past: PastLedger;
+  past: Ledger;
   spent: Amount;
   reserved: Amount;
   timeMs: number;
 }
 
-const noPast: PastLedger = { all: [], current: [], answeredAt: null };
+const noPast: Ledger = { all: [], current: [], answeredAt: null };
 
 /** The budgets of one Spec and its Issues. */
 export class SpecBudget implements Budgeting {
@@ -158,7 +145,7 @@ export class SpecBudget implements Budgeting {
   }
 
   /** Takes over what the History of an Issue tells, or of the Spec (`null`); it has everything that was spent until now. */
-  take(issue: IssueId | null, past: PastLedger): void {
+  take(issue: IssueId | null, past: Ledger): void {
     const { reserved } = this.#line(issue);
     this.#lines.set(issue, { past, spent: nothing, reserved, timeMs: 0 });
     if (issue !== null) this.#refusedTo.delete(issue);
@@ -261,14 +248,14 @@ export class SpecBudget implements Budgeting {
   }
 
   /** What was spent on the Spec since a person answered what it asked as a whole. */
-  #pastOfSpec(): readonly PastSpell[] {
+  #pastOfSpec(): readonly Spell[] {
     const since = this.#line(null).past.answeredAt ?? -Infinity;
     return [...this.#lines].flatMap(([issue, { past }]) =>
       issue === null ? past.current : past.all.filter((spell) => spell.at >= since),
     );
   }
 
-  #sumOf(spells: readonly PastSpell[]): Amount {
+  #sumOf(spells: readonly Spell[]): Amount {
     return spells
       .flatMap((spell) => spell.charges)
       .reduce(
@@ -310,7 +297,7 @@ export class SpecBudget implements Budgeting {
   }
 
   /** What began in this run is measured by the clock. */
-  #earlier(): readonly PastSpell[] {
+  #earlier(): readonly Spell[] {
     return this.#pastOfSpec().filter((spell) => spell.at + 1000 <= this.#startedAt);
   }
 }
@@ -344,7 +331,7 @@ class WorkingTime {
 }
 
 /** For how long at least one of these spells was going on. */
-export function unionMs(spells: readonly Pick<PastSpell, 'at' | 'durationMs'>[]): number {
+export function unionMs(spells: readonly Pick<Spell, 'at' | 'durationMs'>[]): number {
   const sorted = [...spells].sort((left, right) => left.at - right.at);
   let [total, end] = [0, -Infinity];
   for (const { at, durationMs } of sorted) {

@@ -8,27 +8,10 @@ import type { AttemptVerdict, Finding, GateNote, Issue, IssueId, Oid, Waived, Wo
 import type { Clock } from '../platform/clock.js';
 import type { Environment } from '../platform/environment.js';
 import type { Policy } from '../policy.js';
+import type { Story } from '../record.js';
 import type { Spec } from '../spec.js';
 import type { Budgeting } from './budget.js';
 import type { Parking } from './parking.js';
-
-/** What the History of an Issue tells of findings, attempts and answers. */
-export interface Story {
-  /** What people answered so far, in their words, oldest first. */
-  readonly answers: readonly string[];
-  /** Ids of the findings that a person accepted for this Issue. */
-  readonly accepted: ReadonlySet<string>;
-  /** What is known against the newest work. */
-  readonly against: readonly Finding[];
-  /** What guards and the engine found on that work itself. */
-  readonly own: readonly Finding[];
-  /** Ids of those that a person could accept. */
-  readonly acceptable: ReadonlySet<string>;
-  /** The newest work is to be judged again as it is: a person answered, and nothing stands against it any more. */
-  readonly canJudgeAgain: boolean;
-  /** One line for each attempt since the answer before: verdict, size, duration, cost. */
-  readonly tried: readonly string[];
-}
 
 /** The durable record of one Issue; each method is one checkpoint. */
 export interface IssueRecord {

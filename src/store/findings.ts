@@ -1,18 +1,8 @@
 /** What History says of findings and of people's answers to them: read back, oldest first. */
 import type { Finding, Waived } from '../issue.js';
 import { findingId } from '../issue.js';
+import type { Story } from '../record.js';
 import { isWorkerBullet, readFinding, sinceAnswer, type HistoryEntry } from './history.js';
-
-/** What the History of an Issue tells of findings, attempts and answers. */
-export interface Story {
-  readonly answers: readonly string[];
-  readonly accepted: ReadonlySet<string>;
-  readonly against: readonly Finding[];
-  readonly own: readonly Finding[];
-  readonly acceptable: ReadonlySet<string>;
-  readonly canJudgeAgain: boolean;
-  readonly tried: readonly string[];
-}
 
 /** Reads the story of an Issue. */
 export function storyOf(entries: readonly HistoryEntry[]): Story {

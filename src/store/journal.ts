@@ -27,7 +27,8 @@ import { shortOid } from '../issue.js';
 import type { EscalationCause } from '../event.js';
 import type { Clock } from '../platform/clock.js';
 import type { FileChange, Git, MoveFailure } from '../worktree/git-types.js';
-import { storyOf, type Story } from './findings.js';
+import type { Story } from '../record.js';
+import { storyOf } from './findings.js';
 import {
   appendEscalation,
   appendIntegration,

@@ -4,24 +4,8 @@
  */
 import { readDuration } from '../platform/duration.js';
 import { addUsage, noSpending, readUsage, unknownUsage, type Charge, type Spending } from '../usage.js';
+import type { Ledger, Spell } from '../record.js';
 import { sinceAnswer, type HistoryEntry } from './history.js';
-
-/** What one entry took. */
-export interface Spell {
-  /** When it began, in milliseconds since 1970. */
-  readonly at: number;
-  /** Of its agent and of its gates, one after the other. */
-  readonly durationMs: number;
-  readonly charges: readonly Charge[];
-}
-
-/** What one History tells: all of it, and what of it counts since a person answered last. */
-export interface Ledger {
-  readonly all: readonly Spell[];
-  readonly current: readonly Spell[];
-  /** When a person answered last, in milliseconds since 1970; `null`: never. */
-  readonly answeredAt: number | null;
-}
 
 /** Reads the ledger of an Issue or of a Spec. */
 export function ledgerOf(entries: readonly HistoryEntry[]): Ledger {

@@ -1,32 +1,6 @@
 /** Reads the verdicts back that History tells of: what a proof is made from. Pure. */
 import { readDuration } from '../platform/duration.js';
-
-/** One gate of an entry, as it stands there. */
-export interface GateRecord {
-  readonly gate: string;
-  readonly verdict: 'pass' | 'fail';
-  /** Red for nothing but what a person accepted by name. */
-  readonly waived: boolean;
-  /** True: the pass of an earlier run on the same code tree. */
-  readonly cached: boolean;
-  readonly exit: number | null;
-  readonly durationMs: number | null;
-  /** What it showed, in words, such as `48 tests, 2 skipped`. */
-  readonly tests: string | null;
-  /** First digits of the SHA-256 of what the gate demands, of its output, and of a judge's prompt. */
-  readonly definition: string | null;
-  readonly log: string | null;
-  readonly prompt: string | null;
-  /** Everything else that stands there, such as the judge and its cost. */
-  readonly notes: readonly string[];
-}
-
-/** What a gate demanded when the Spec was validated. */
-export interface DefinitionRecord {
-  readonly gate: string;
-  readonly definition: string;
-  readonly demand: string;
-}
+import type { DefinitionRecord, GateRecord } from '../record.js';
 
 const gateLine = /^- gate (\S+): (pass|fail)((?: · .*)?)$/;
 const sameTree = 'same code tree, verified before';

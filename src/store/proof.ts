@@ -5,59 +5,15 @@
 import { historyOf } from '../config/splice.js';
 import { failed, ok, type Result } from '../failure.js';
 import { compareIssueIds, parseIssueId, parseOid, type IssueId, type Oid, type SpecSlug } from '../issue.js';
+import type { IssueProof, Proof, ProofCommon, SpecProof } from '../record.js';
 import { specsFolder } from '../spec.js';
 import type { CommitInfo, Git } from '../worktree/git-types.js';
 import { waiversOf } from './findings.js';
 import { lastAttempt, readHistory, type HistoryEntry } from './history.js';
-import { readDefinitions, readGateRecords, timeOf, type DefinitionRecord, type GateRecord } from './proof-lines.js';
+import { readDefinitions, readGateRecords, timeOf } from './proof-lines.js';
 import { readIssueText } from './read.js';
 import { codeTree } from './tree.js';
 import { checkpointOf, trailer } from './trailers.js';
-
-/** What every proof says of its commit. */
-interface ProofCommon {
-  readonly spec: SpecSlug;
-  readonly commit: Oid;
-  /** Tree of the commit, and its code tree (without `docs/specs/`) as it really is. */
-  readonly tree: Oid;
-  readonly codeTree: Oid;
-  /** The code tree that the engine wrote into the commit; differs only when somebody tampered. */
-  readonly claimed: string;
-  /** The user's commit that the branch was made from. */
-  readonly base: string;
-  /** Version of giro; empty when the commit does not say. */
-  readonly giro: string;
-  readonly at: string;
-}
-
-/** That one Issue is integrated: its landed commit. */
-export interface IssueProof extends ProofCommon {
-  readonly kind: 'issue';
-  readonly issue: IssueId;
-  /** Attempts ever recorded. */
-  readonly attempts: number;
-  /** Of its last attempt. */
-  readonly judged: readonly GateRecord[];
-  /** Of the merged tree. */
-  readonly integrated: readonly GateRecord[];
-  /** Findings that a person accepted. */
-  readonly waivers: readonly string[];
-}
-
-/** That a whole Spec is proved: its validated commit. */
-export interface SpecProof extends ProofCommon {
-  readonly kind: 'spec';
-  /** What the engine wrote: hash of the gate definitions that were due. */
-  readonly digest: string;
-  readonly validated: readonly GateRecord[];
-  readonly definitions: readonly DefinitionRecord[];
-  /** By Issue number. */
-  readonly issues: readonly IssueProof[];
-  readonly waivers: readonly string[];
-}
-
-/** A proof of any level. */
-export type Proof = IssueProof | SpecProof;
 
 type ProofGit = Pick<Git, 'readCommit' | 'readPath' | 'readBlob' | 'editTree' | 'writeBlob' | 'emptyTree'>;
 

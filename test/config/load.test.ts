@@ -288,6 +288,7 @@ describe('C051 no gate, or an empty one', () => {
 
   test.each([
     ['Test = "x"\n', 'Test', '`Test` cannot be the name of a gate'],
+    ['red-green = "x"\n', 'red-green', "`red-green` is giro's own gate, which [evidence] proof asks for"],
     ['"a b" = "x"\n', '"a b"', '`a b` cannot be the name of a gate'],
     [`${'a'.repeat(51)} = "x"\n`, 'a'.repeat(51), `\`${'a'.repeat(51)}\` cannot be the name of a gate`],
     [

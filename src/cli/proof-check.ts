@@ -60,7 +60,7 @@ function shown({ gate, tests, exit, cached, waived }: GateRecord): string {
   const facts = [
     ...(exit === null ? [] : [`exit ${String(exit)}`]),
     ...(tests === null ? [] : [tests]),
-    ...(waived ? ['red, accepted by a person'] : []),
+    ...(waived ? ['red, waived'] : []),
   ];
   const how = cached ? ['same tree, verified before', ...facts] : facts;
   return how.length === 0 ? gate : `${gate} (${how.join(', ')})`;

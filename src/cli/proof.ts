@@ -1,26 +1,17 @@
 /** `giro proof <target>`: checks a proof again, offline; exit 0 only if it holds for the current tip. */
 import { realpath } from 'node:fs/promises';
-import { availableParallelism, homedir } from 'node:os';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { failed, ok, type Failure, type Result } from '../failure.js';
-import { dueGates, isAllowed } from '../gates/gate.js';
-import type { IssueId, Oid, SpecSlug } from '../issue.js';
+import type { IssueId, IssueState, Oid, SpecSlug } from '../issue.js';
 import { shortOid } from '../issue.js';
-import { SpecBudget } from '../loop/budget.js';
-import { specGates } from '../loop/spec-loop.js';
-import { systemClock } from '../platform/clock.js';
 import type { Policy } from '../policy.js';
 import { statementOf } from '../report/proof.js';
-import { specsFolder } from '../spec.js';
-import type { IssueState } from '../issue.js';
-import { findUserBase } from '../store/intake.js';
 import { notesRef } from '../store/notes.js';
 import type { IssueProof, Proof } from '../record.js';
 import { findValidated, landedProofs, readSpecProof } from '../store/proof.js';
 import { readSpecAt } from '../store/read.js';
 import { integrationRef } from '../store/refs.js';
-import { codeTree, specsTree } from '../store/tree.js';
-import { readAccepted } from '../store/waivers.js';
 import { openGit } from '../worktree/git.js';
 import type { OpenedGit } from '../worktree/git-types.js';
 import { exitCodes, type ExitCode } from './exit.js';
@@ -36,11 +27,10 @@ import {
   type ProofCheck,
 } from './proof-check.js';
 import { writeProofs } from './proof-notes.js';
+import { runAgain } from './proof-rerun.js';
 import { newRunId } from './run-id.js';
-import { openShared } from './shared.js';
 import { write, type Terminal } from './show.js';
 import { findIssue, parseTarget, someOf, type Target } from './target.js';
-import { openWorkshop } from './workshop.js';
 
 /** What was typed. */
 export interface ProofOptions {
@@ -244,65 +234,6 @@ async function newestProof({ git, tip }: Subject, landed: readonly IssueProof[])
 function allWaivers(proof: Proof): readonly string[] {
   if (proof.kind === 'issue') return proof.waivers;
   return [...proof.issues.flatMap(({ issue, waivers }) => waivers.map((one) => `${issue} ${one}`)), ...proof.waivers];
-}
-
-/** Runs the command gates on a clean checkout of the tip; no pass of the past counts. */
-async function runAgain(subject: Subject, runFolder: string): Promise<readonly ProofCheck[]> {
-  const { git, policy, spec, tip, top, terminal } = subject;
-  const base = (await findUserBase(git, tip)) ?? tip;
-  const stop = new AbortController();
-  // What a person accepted for the Spec holds here too.
-  const accepted = await readAccepted(git, tip, `${specsFolder}/${spec}/SPEC.md`);
-  const shared = await openShared({
-    ...{ commonDir: git.commonDir, name: spec, clock: systemClock },
-    ...{ concurrency: 1, gates: policy.limits.gates, limit: policy.budget.run },
-  });
-  const workshop = await openWorkshop({
-    ...{ git, top, runFolder, shared, agents: shared.agents.share(0) },
-    prepared: { policy, spec },
-    own: terminal.env,
-    cacheFolder: terminal.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'),
-    baseSpecs: await specsTree(git, (await git.readCommit(base)).tree),
-    clock: systemClock,
-    signal: stop.signal,
-    noMore: stop.signal,
-    emit: () => undefined,
-    remember: false,
-    budget: new SpecBudget(policy.budget, { run: shared.spending, clock: systemClock }),
-  });
-  if (!workshop.ok) return [{ what: 'the gates again', holds: false, detail: failureText(workshop.failure) }];
-  const gates = [...new Set([...specGates(policy), ...dueGates(policy.gates, 'integration', [])])].filter(
-    ({ kind }) => kind === 'command',
-  );
-  const onSignal = (): void => {
-    stop.abort('stopped');
-  };
-  process.once('SIGINT', onSignal).once('SIGTERM', onSignal);
-  try {
-    const { gates: verdicts } = await workshop.value.verifier.verify({
-      scope: 'spec',
-      issue: null,
-      gates,
-      codeTree: await codeTree(git, (await git.readCommit(tip)).tree),
-      attempt: null,
-      subject: null,
-      accepted,
-      signal: stop.signal,
-    });
-    return verdicts.map((verdict) => ({
-      what: `gate ${verdict.gate} again`,
-      holds: isAllowed(verdict, accepted),
-      detail: verdict.findings[0]?.message ?? `passed in ${String(Math.round(verdict.durationMs))} ms`,
-    }));
-  } finally {
-    process.removeListener('SIGINT', onSignal).removeListener('SIGTERM', onSignal);
-    await workshop.value.close();
-    await shared.close();
-  }
-}
-
-function failureText(failure: Failure): string {
-  return 'message' in failure ? failure.message : failure.kind;
 }
 
 function show(

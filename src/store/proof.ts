@@ -63,7 +63,9 @@ export async function readSpecProof(
 
 /** Those that the newest verdicts stand on, each with what it says. */
 function waiversIn(history: string): readonly string[] {
-  return waiversOf(readHistory(history)).map(({ finding, what }) => `${finding}: ${what}`);
+  return waiversOf(readHistory(history)).map(
+    ({ finding, by, what }) => `${finding}: ${what}${by === 'config' ? ' (by giro.toml)' : ''}`,
+  );
 }
 
 /** Reads the proof of every landed Issue that a commit's first parents hold, the newest landing of each. */

@@ -150,7 +150,11 @@ describe('a base that is red before any work', () => {
     ]);
     const proof = await project.giro(['proof', 's1']);
     expect(proof.code, proof.stdout).toBe(0);
-    expect(proof.stdout).toContain('test (waived, exit 1');
+    expect(proof.stdout).toContain('1 failed, red, waived)');
+    expect(proof.stdout).toMatch(/^waiver {2}.*\(by giro\.toml\)$/m);
+    const again = await project.giro(['proof', 's1', '--rerun']);
+    expect(again.code, again.stdout).toBe(0);
+    expect(again.stdout).toContain('holds   gate test again: ');
   });
 
   test('and allowed still blocks what is new', async () => {

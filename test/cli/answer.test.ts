@@ -110,7 +110,7 @@ describe('giro answer', () => {
     );
     expect(await project.issueFile('01-a')).toMatch(new RegExp(`### Integrated [^]*waived ${id} by answer: gate test`));
     const proof = await project.giro(['proof', 's1']);
-    expect(proof.stdout).toContain('red, accepted by a person');
+    expect(proof.stdout).toContain('red, waived');
     expect(proof.stdout).toMatch(/waiver {2}01-a [0-9a-f]{8}: gate test[^]*holds at [0-9a-f]{7}, 2 waivers/);
     expect(proof.code).toBe(0);
     expect((await project.giro(['proof', 's1', '--rerun'])).code).toBe(0);

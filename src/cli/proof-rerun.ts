@@ -1,0 +1,95 @@
+/** `giro proof --rerun`: the command gates once more, on a clean checkout of the tip. */
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import type { Failure } from '../failure.js';
+import { dueGates, isAllowed } from '../gates/gate.js';
+import type { Oid, SpecSlug } from '../issue.js';
+import { SpecBudget } from '../loop/budget.js';
+import { specGates } from '../loop/spec-loop.js';
+import { systemClock } from '../platform/clock.js';
+import type { Policy } from '../policy.js';
+import { specsFolder } from '../spec.js';
+import { findBase, findUserBase } from '../store/intake.js';
+import { codeTree, specsTree } from '../store/tree.js';
+import { readAccepted } from '../store/waivers.js';
+import type { OpenedGit } from '../worktree/git-types.js';
+import { judgeBase } from './baseline.js';
+import type { ProofCheck } from './proof-check.js';
+import { openShared } from './shared.js';
+import type { Terminal } from './show.js';
+import { openWorkshop } from './workshop.js';
+
+/** What is run again. */
+export interface RerunSubject {
+  readonly git: OpenedGit;
+  readonly top: string;
+  readonly policy: Policy;
+  readonly spec: SpecSlug;
+  readonly tip: Oid;
+  readonly terminal: Terminal;
+}
+
+/** Runs the command gates on a clean checkout of the tip; no pass of the past counts. */
+export async function runAgain(subject: RerunSubject, runFolder: string): Promise<readonly ProofCheck[]> {
+  const { git, policy, spec, tip, top, terminal } = subject;
+  const base = (await findUserBase(git, tip)) ?? tip;
+  const stop = new AbortController();
+  // What a person accepted for the Spec holds here too.
+  const accepted = await readAccepted(git, tip, `${specsFolder}/${spec}/SPEC.md`);
+  const shared = await openShared({
+    ...{ commonDir: git.commonDir, name: spec, clock: systemClock },
+    ...{ concurrency: 1, gates: policy.limits.gates, limit: policy.budget.run },
+  });
+  const workshop = await openWorkshop({
+    ...{ git, top, runFolder, shared, agents: shared.agents.share(0) },
+    prepared: { policy, spec },
+    own: terminal.env,
+    cacheFolder: terminal.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'),
+    baseSpecs: await specsTree(git, (await git.readCommit(base)).tree),
+    clock: systemClock,
+    signal: stop.signal,
+    noMore: stop.signal,
+    emit: () => undefined,
+    remember: false,
+    budget: new SpecBudget(policy.budget, { run: shared.spending, clock: systemClock }),
+  });
+  if (!workshop.ok) return [{ what: 'the gates again', holds: false, detail: failureText(workshop.failure) }];
+  const gates = [...new Set([...specGates(policy), ...dueGates(policy.gates, 'integration', [])])].filter(
+    ({ kind }) => kind === 'command',
+  );
+  const onSignal = (): void => {
+    stop.abort('stopped');
+  };
+  process.once('SIGINT', onSignal).once('SIGTERM', onSignal);
+  try {
+    // Failures that the base had are told apart only by looking at it; what comes of that is judged below.
+    if (policy.evidence.baseline === 'allow') {
+      const specBase = (await findBase(git, tip)) ?? tip;
+      const quiet = { emit: () => undefined, signal: stop.signal };
+      await judgeBase({ ...quiet, git, policy, workshop: workshop.value, base: specBase, tip });
+    }
+    const { gates: verdicts } = await workshop.value.verifier.verify({
+      scope: 'spec',
+      issue: null,
+      gates,
+      codeTree: await codeTree(git, (await git.readCommit(tip)).tree),
+      attempt: null,
+      subject: null,
+      accepted,
+      signal: stop.signal,
+    });
+    return verdicts.map((verdict) => ({
+      what: `gate ${verdict.gate} again`,
+      holds: isAllowed(verdict, accepted),
+      detail: verdict.findings[0]?.message ?? `passed in ${String(Math.round(verdict.durationMs))} ms`,
+    }));
+  } finally {
+    process.removeListener('SIGINT', onSignal).removeListener('SIGTERM', onSignal);
+    await workshop.value.close();
+    await shared.close();
+  }
+}
+
+function failureText(failure: Failure): string {
+  return 'message' in failure ? failure.message : failure.kind;
+}

@@ -72,6 +72,8 @@ export interface RunState {
   readonly specState: SpecState;
   readonly stage: 'starting' | 'planning' | 'running' | 'validating' | 'stopping' | 'finished';
   readonly stopping: string | null;
+  /** What is being done for the Spec as a whole, not for one of its Issues. */
+  readonly whole: WholeWork | null;
   /** What the Spec as a whole asks; `null`: it asks nothing. */
   readonly asks: { readonly cause: SpecCause; readonly question: string } | null;
   readonly issues: SharedMap<IssueId, IssueView>;
@@ -88,6 +90,18 @@ export interface RunState {
   } | null;
 }
 
+/** Work that no Issue has: its planning, and gates on its base or on all of it. */
+export type WholeWork =
+  | { readonly kind: 'plan'; readonly round: number; readonly driver: string; readonly log: string }
+  | { readonly kind: 'waiting'; readonly reason: string; readonly log: null }
+  | {
+      readonly kind: 'gate';
+      readonly on: 'base' | 'spec';
+      readonly gate: string;
+      readonly driver: string | null;
+      readonly log: string;
+    };
+
 /** The state before any event. */
 export const emptyState: RunState = {
   spec: null,
@@ -101,6 +115,7 @@ export const emptyState: RunState = {
   specState: 'draft',
   stage: 'starting',
   stopping: null,
+  whole: null,
   asks: null,
   issues: SharedMap.of([]),
   notices: [],
@@ -213,19 +228,23 @@ export function reduce(state: RunState, event: Event): RunState {
       return { ...state, tip: event.tip, issues: fromFacts(event.issues) };
     case 'spec.imported':
       return { ...state, tip: event.tip };
-    case 'spec.plan.started':
-      return staged(state, 'planning');
+    case 'spec.plan.started': {
+      const { round, driver, log } = event;
+      return { ...staged(state, 'planning'), whole: { kind: 'plan', round, driver, log } };
+    }
     case 'spec.planned':
       return {
         ...staged(state, 'running'),
+        whole: null,
         tip: event.tip,
         issues: SharedMap.of([...state.issues, ...fromFacts(event.issues)]),
       };
     case 'spec.plan.rejected':
+      return { ...state, whole: null };
     case 'spec.plan.retrying':
-      return state;
+      return { ...state, whole: { kind: 'waiting', reason: event.reason, log: null } };
     case 'spec.escalated':
-      return { ...state, asks: { cause: event.cause, question: event.question } };
+      return { ...state, whole: null, asks: { cause: event.cause, question: event.question } };
     case 'attempt.started':
       return withIssue(state, event.issue, (view) => ({
         ...view,
@@ -248,10 +267,12 @@ export function reduce(state: RunState, event: Event): RunState {
     case 'gate.started':
     case 'gate.repeated':
       return event.issue === null
-        ? atSpecGate(state, event)
+        ? atGateOfAll(state, event)
         : withIssue(state, event.issue, (view) => ({ ...view, log: event.log, progress: atGate(event) }));
     case 'gate.finished':
-      return state;
+      return event.issue === null && state.whole?.kind === 'gate' && state.whole.gate === event.gate
+        ? { ...state, whole: null }
+        : state;
     case 'attempt.judged':
       return withIssue(state, event.issue, (view) => ({
         ...view,
@@ -322,6 +343,7 @@ export function reduce(state: RunState, event: Event): RunState {
         ...state,
         stage: 'finished',
         tip: event.tip ?? state.tip,
+        whole: null,
         result: { exit: event.exit, reason: event.reason, lines: event.lines, at: event.at },
       };
     default:
@@ -334,16 +356,25 @@ function staged(state: RunState, stage: RunState['stage']): RunState {
   return { ...state, stage: state.stage === 'stopping' ? 'stopping' : stage };
 }
 
-function atGate(event: Extract<Event, { type: 'gate.started' | 'gate.repeated' }>): IssueProgress {
-  const by = event.type === 'gate.started' ? event.driver : undefined;
-  const gate = by === undefined ? event.gate : `${event.gate} by ${by}`;
+function atGate(event: GateStart): IssueProgress {
+  const by = driverOf(event);
+  const gate = by === null ? event.gate : `${event.gate} by ${by}`;
   const isOwn = event.scope === 'issue' || event.scope === 'base';
   if (isOwn) return { kind: 'judging', since: event.at, gate, log: event.log };
   return { kind: 'integrating', since: event.at, step: 'verifying', message: gate, log: event.log };
 }
 
-function atSpecGate(state: RunState, event: Extract<Event, { type: 'gate.started' | 'gate.repeated' }>): RunState {
-  return event.scope === 'spec' && state.stage === 'running' ? { ...state, stage: 'validating' } : state;
+type GateStart = Extract<Event, { type: 'gate.started' | 'gate.repeated' }>;
+
+function atGateOfAll(state: RunState, event: GateStart): RunState {
+  const on = event.scope === 'spec' ? 'spec' : 'base';
+  const stage = on === 'spec' && state.stage === 'running' ? 'validating' : state.stage;
+  return { ...state, stage, whole: { kind: 'gate', on, gate: event.gate, driver: driverOf(event), log: event.log } };
+}
+
+/** Who decides the gate, when a judge does. */
+function driverOf(event: GateStart): string | null {
+  return event.type === 'gate.started' ? (event.driver ?? null) : null;
 }
 
 function withIssue(state: RunState, id: IssueId, change: (view: IssueView) => IssueView): RunState {

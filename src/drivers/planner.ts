@@ -27,14 +27,16 @@ const texts = z
   .nullish()
   .transform((value) => (value === null || value === undefined ? [] : [value].flat().map(String)));
 
-const issueSchema = z.object({
-  slug: z.string(),
-  title: z.string(),
-  body: z.string(),
-  'depends-on': texts,
-  touches: texts,
-  resources: texts,
-});
+/** A key that is not known may be an order in other words (`dependsOn`): an Issue without it would start too early. */
+const issueSchema = z.strictObject(
+  { slug: z.string(), title: z.string(), body: z.string(), 'depends-on': texts, touches: texts, resources: texts },
+  {
+    error: (issue) =>
+      issue.code === 'unrecognized_keys'
+        ? `unknown key ${issue.keys.join(', ')}; allowed: slug, title, body, depends-on, touches, resources`
+        : undefined,
+  },
+);
 
 const plannerSchema = z.object({
   issues: z.array(issueSchema).nullish(),
@@ -78,6 +80,7 @@ export const plannerContract: EnvelopeContract<PlannerEnvelope> = {
             resources: { type: 'array', items: { type: 'string' } },
           },
           required: ['slug', 'title', 'body'],
+          additionalProperties: false,
         },
       },
       questions: { type: 'array', items: { type: 'string' } },

@@ -36,16 +36,29 @@ export interface LogContext {
 
 /** Draws a heading, what there is to say about the Issue, and the end of its log. */
 export function logPane(view: IssueView, space: Space, context: LogContext): Pane {
-  const heading = headingOf(view, space, context);
+  const heading = headingOf(`${view.id}  ${printable(view.title)}`, space, context);
   const about = aboutOf(view, space, context).slice(0, Math.floor((space.rows - 1) / 2));
-  const page = Math.max(0, space.rows - 1 - about.length);
+  return withLog([heading, ...about], space, { ...context, nothing: nothing(view) });
+}
+
+/** Draws what is done for the Spec as a whole while it has no Issue to select. */
+export function wholePane(space: Space, context: LogContext): Pane {
+  const { whole } = context.state;
+  if (whole === null || whole.log === null) return { lines: [], furthest: 0, page: 0 };
+  const name = whole.kind === 'plan' ? `plan by ${whole.driver}` : `gate ${whole.gate}`;
+  return withLog([headingOf(printable(name), space, context)], space, { ...context, nothing: 'no output yet' });
+}
+
+/** Puts the end of the log below some lines, or says why there is none. */
+function withLog(above: readonly Line[], space: Space, context: LogContext & { readonly nothing: string }): Pane {
+  const page = Math.max(0, space.rows - above.length);
   const rows = wrapped(context.log, space.cells);
   const furthest = Math.max(0, rows.length - page);
   const end = rows.length - clamp(context.offset, 0, furthest);
   const shown = rows.slice(Math.max(0, end - page), end);
   const lines: readonly Line[] =
-    rows.length > 0 ? shown.map((text) => [plain(text)]) : [[dim(truncate(nothing(view), space.cells, ''))]];
-  return { lines: [heading, ...about, ...lines].slice(0, space.rows), furthest, page };
+    rows.length > 0 ? shown.map((text) => [plain(text)]) : [[dim(truncate(context.nothing, space.cells, ''))]];
+  return { lines: [...above, ...lines].slice(0, space.rows), furthest, page };
 }
 
 /** Draws the table of keys. */
@@ -65,11 +78,11 @@ export function helpPane(space: Space, offset: number): Pane {
 
 const keyCells = Math.max(...bindings.map((binding) => binding.keys.join(', ').length)) + 2;
 
-function headingOf(view: IssueView, { cells }: Space, context: LogContext): Line {
+function headingOf(name: string, { cells }: Space, context: LogContext): Line {
   const bar = context.unicode ? '─' : '-';
   const scrolled = context.offset > 0 && cells >= 40 ? ' paused, G follows ' : '';
   const room = Math.max(0, cells - 6 - scrolled.length);
-  const title = truncate(`${view.id}  ${printable(view.title)}`, room, ellipsisOf(context.unicode));
+  const title = truncate(name, room, ellipsisOf(context.unicode));
   const before = Math.min(2, cells);
   const after = Math.max(0, Math.min(2, cells - 4));
   return [

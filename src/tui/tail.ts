@@ -7,7 +7,7 @@ import { logLines } from './pane.js';
 export interface Tail {
   /** Safe to show. */
   readonly lines: readonly string[];
-  /** Wants the log of this Issue; reads it when it is another one, or has come to another state. */
+  /** Wants the log of this Issue, or with none that of the Spec; reads it when it is another one, or in another state. */
   want(view: IssueView | null, state: RunState): void;
   /** Reads again if its Issue is still at work. */
   refresh(): void;
@@ -58,7 +58,7 @@ export function createTail(options: TailOptions): Tail {
       return lines;
     },
     want: (view, state) => {
-      const next = view === null ? null : wantedOf(view, state);
+      const next = view === null ? ofWhole(state) : wantedOf(view, state);
       if (next?.key === wanted?.key) return;
       if (next?.path !== wanted?.path) show('');
       wanted = next;
@@ -75,6 +75,10 @@ function wantedOf(view: IssueView, state: RunState): Wanted | null {
   const { kind } = issueStatus(state.issues, view.id);
   const live = kind === 'working' || kind === 'judging' || kind === 'integrating';
   return { path: view.log, key: `${kind} ${view.log}`, live };
+}
+
+function ofWhole({ whole }: RunState): Wanted | null {
+  return whole === null || whole.log === null ? null : { path: whole.log, key: `whole ${whole.log}`, live: true };
 }
 
 async function readable(path: string, { read }: TailOptions): Promise<string> {

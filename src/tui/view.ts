@@ -2,12 +2,12 @@
 import { unreachable } from '../failure.js';
 import { shortOid } from '../issue.js';
 import { printable } from '../platform/text.js';
-import type { IssueView, RunState } from '../state.js';
+import type { IssueView, RunState, WholeWork } from '../state.js';
 import { listingOf } from './listing.js';
 import type { Listing } from './listing.js';
 import { cut, paint, widthOf } from './paint.js';
 import type { Line, Span } from './paint.js';
-import { helpPane, logPane } from './pane.js';
+import { helpPane, logPane, wholePane } from './pane.js';
 import type { Pane } from './pane.js';
 import { ellipsisOf, rowOf } from './rows.js';
 import { precise } from './status.js';
@@ -106,10 +106,9 @@ function bodyOf(input: ViewInput, request: BodyRequest): Body {
   const { ui, columns: cells } = input;
   const { rows, selected } = request;
   if (ui.focus === 'help') return { ...helpPane({ cells, rows }, ui.offset), top: ui.top };
+  const context = { ...input, offset: ui.offset, focused: ui.focus === 'log' };
   const log = (space: number): Pane =>
-    selected === null
-      ? { lines: [], furthest: 0, page: 0 }
-      : logPane(selected, { cells, rows: space }, { ...input, offset: ui.offset, focused: ui.focus === 'log' });
+    selected === null ? wholePane({ cells, rows: space }, context) : logPane(selected, { cells, rows: space }, context);
   if (ui.focus === 'log') return { ...log(rows), top: ui.top };
   const listRows = Math.min(request.listing.entries.length, rows - paneRows(rows));
   const { lines, top } = listOf(input, request, listRows);
@@ -199,17 +198,31 @@ function factsOf(state: RunState): string {
   return `${state.concurrency} at once${state.tip === null ? '' : `, tip ${shortOid(state.tip)}`}`;
 }
 
-/** The one thing worth a row of its own: why it stops, what to do next, or the newest warning. */
+/** The one thing worth a row of its own: why it stops, what to do next, what is done for all, or the newest warning. */
 function messageOf(state: RunState): Span | null {
   if (state.result !== null) {
     const last = state.result.lines.findLast((line) => line.trim() !== '');
     return last === undefined ? null : { text: printable(last), tone: 'strong' };
   }
   if (state.stopping !== null) return { text: `stopping: ${printable(state.stopping)}`, tone: 'warn' };
+  if (state.whole !== null) return { text: printable(wholeText(state.whole)), tone: 'active' };
   const notice = state.notices.at(-1);
   if (notice === undefined) return null;
   const from = notice.issue === null ? '' : `${notice.issue}: `;
   return { text: from + printable(notice.message), tone: notice.level === 'warning' ? 'warn' : 'dim' };
+}
+
+function wholeText(whole: WholeWork): string {
+  switch (whole.kind) {
+    case 'plan':
+      return `${whole.driver} plans ${whole.round === 0 ? 'the Issues' : `the gaps of round ${String(whole.round)}`}`;
+    case 'waiting':
+      return `the plan waits: ${whole.reason}`;
+    case 'gate':
+      return `gate ${whole.gate}${whole.driver === null ? '' : ` by ${whole.driver}`} on ${whole.on === 'spec' ? 'the whole Spec' : 'its base'}`;
+    default:
+      return unreachable(whole);
+  }
 }
 
 function footer(input: ViewInput, listing: Listing): Line {

@@ -33,6 +33,10 @@ describe('the envelope of a planner', () => {
     [{ issues: 'two' }, 'issues'],
     [{ issues: [{ slug: 'a', title: 'A' }] }, 'issues.0.body'],
     [{ issues: [{ ...issue, 'depends-on': [{}] }] }, 'issues.0.depends-on'],
+    [
+      { issues: [{ ...issue, dependsOn: ['b'] }] },
+      'issues.0: unknown key dependsOn; allowed: slug, title, body, depends-on',
+    ],
     [{ questions: 'Which?' }, 'questions'],
   ])('%j is none', (value, message) => {
     const read = plannerContract.parse(value);

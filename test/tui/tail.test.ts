@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createTail } from '../../src/tui/tail.js';
 import type { Tail } from '../../src/tui/tail.js';
-import { after, attempt, committed, event, facts, gate, issue, oid, snapshot, started } from './demo.js';
+import { after, attempt, committed, event, facts, gate, issue, oid, snapshot, spec, started } from './demo.js';
 
 const base = [started(), snapshot([facts('01-a', 'A'), facts('02-b', 'B')]), attempt(0, '01-a'), attempt(0, '02-b')];
 const running = after(base);
@@ -115,4 +115,15 @@ test('what a log holds is made safe and readable (C084)', async () => {
     'up\u001b[1A\u001b[2K and over\n 10%\r 50%\r100% done\n\u001b]0;title\u0007ok\u001b[?1049h\u001b[41mred\u0007\n\tx\u009b2J\n\n\n',
   );
   expect(disk.tail.lines).toEqual(['up and over', '100% done', 'okred\\u{7}', '    x']);
+});
+
+test('without an Issue the log of the plan is followed', async () => {
+  const disk = new Disk();
+  const plan = event(1, { type: 'spec.plan.started', spec, round: 0, plan: 1, driver: 'claude', log: 'plan-1.log' });
+  disk.tail.want(null, after([started(), plan]));
+  await disk.answer('thinking');
+  disk.tail.refresh();
+  await disk.answer('thinking\ndone');
+  expect(disk.asked).toEqual(['plan-1.log', 'plan-1.log']);
+  expect(disk.tail.lines).toEqual(['thinking', 'done']);
 });

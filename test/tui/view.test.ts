@@ -47,6 +47,34 @@ test('a Spec that has no Issues yet shows that it is planned', () => {
     planning,
   ]);
   for (const rows of [6, 12, 24]) expect(frame({ state, rows })).toMatch(/^Login for everyone \(auth\) +planning/);
+  const shown = frame({ state, log: ['reading SPEC.md'] });
+  expect(shown).toMatch(/^claude plans the Issues *$/m);
+  expect(shown).toMatch(/^── plan by claude ─+ *\nreading SPEC\.md/m);
+});
+
+test('what is done for the Spec as a whole has a row of its own', () => {
+  const planning = event(90, { type: 'spec.plan.started', spec, round: 2, plan: 3, driver: 'claude', log: '/log' });
+  const retrying = event(91, { type: 'spec.plan.retrying', spec, reason: 'no network', inMs: 5000, failures: 1 });
+  const judged = event(92, {
+    ...{ type: 'gate.started', scope: 'spec', gate: 'accept', issue: null, tree: oid('c'), log: '/log' },
+    driver: 'codex',
+  });
+  const passed = event(93, {
+    ...{ type: 'gate.finished', scope: 'spec', gate: 'accept', issue: null, tree: oid('c'), verdict: 'pass' },
+    ...{ ended: null, durationMs: 1, cached: false, findings: [] },
+  });
+  const row = (state: RunState): string | undefined => frame({ state }).split('\n')[2]?.trimEnd();
+  const before = row(mixedRun);
+  const states = [planning, retrying, judged, passed].reduce<readonly RunState[]>(
+    (all, next) => [...all, reduce(all.at(-1) ?? mixedRun, next)],
+    [],
+  );
+  expect(states.map(row)).toEqual([
+    'claude plans the gaps of round 2',
+    'the plan waits: no network',
+    'gate accept by codex on the whole Spec',
+    before,
+  ]);
 });
 
 describe('the frame', () => {

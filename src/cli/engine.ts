@@ -241,16 +241,18 @@ async function codeOf(git: OpenedGit, commit: Oid): Promise<Oid> {
 
 function planning(running: Running): ReturnType<typeof planningOf> {
   const { request, landing, workshop } = running;
-  const { prepared, clock, signal, emit, jitter } = request;
+  const { prepared, clock, noMore, emit, jitter, shared, agents } = request;
   return planningOf({
     ...landing,
     policy: prepared.policy,
     planner: workshop.planner,
     budget: workshop.budget,
     clock,
-    signal,
     emit,
     jitter,
+    parking: shared.parking,
+    noMore,
+    inSlot: (run) => agents.use(run, noMore),
     onPlanned: (issues) => {
       for (const issue of issues) running.states.set(issue, 'ready');
     },

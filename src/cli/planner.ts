@@ -27,8 +27,6 @@ export interface PlannerPorts {
   readonly environment: (slot: Slot) => Environment;
   readonly runFolder: string;
   readonly signal: AbortSignal;
-  /** Takes one of the agents' slots for it; `null`: no agent is to be started any more. */
-  readonly inSlot: <T>(run: () => Promise<T>) => Promise<T | null>;
 }
 
 /** Makes the planner of a run. */
@@ -65,8 +63,7 @@ export function createPlanner(ports: PlannerPorts): Planner {
           },
           plannerContract,
         );
-      const called = await ports.inSlot(() => ports.withReading(commit, read));
-      if (called === null) return stopped;
+      const called = await ports.withReading(commit, read);
       if (called.ok) return called.value;
       if (signal.aborted) return stopped;
       const { message, tail } = called.failure;

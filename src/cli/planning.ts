@@ -4,6 +4,7 @@ import type { IssueId, Oid } from '../issue.js';
 import { issueNumber, parseIssueId, shortOid } from '../issue.js';
 import type { Budgeting } from '../loop/budget.js';
 import { planPrompt } from '../loop/plan-prompt.js';
+import type { Parking } from '../loop/parking.js';
 import {
   runPlanning,
   type PlannerCall,
@@ -49,9 +50,11 @@ export interface PlanningPorts {
   readonly planner: Planner;
   readonly budget: Pick<Budgeting, 'ask'>;
   readonly clock: Clock;
-  readonly signal: AbortSignal;
   readonly emit: Emit;
   readonly jitter: () => number;
+  readonly parking: Parking;
+  readonly noMore: AbortSignal;
+  readonly inSlot: PlanPorts['inSlot'];
   /** Tells the run that there are more Issues. */
   readonly onPlanned: (issues: readonly IssueId[]) => void;
 }
@@ -94,9 +97,11 @@ function planPorts(ports: PlanningPorts): PlanPorts {
       }),
     logFile: planner.logFile,
     clock: ports.clock,
-    signal: ports.signal,
     emit: ports.emit,
     jitter: ports.jitter,
+    parking: ports.parking,
+    noMore: ports.noMore,
+    inSlot: ports.inSlot,
   };
 }
 

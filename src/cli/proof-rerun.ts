@@ -41,14 +41,13 @@ export async function runAgain(subject: RerunSubject, runFolder: string): Promis
     ...{ concurrency: 1, gates: policy.limits.gates, limit: policy.budget.run },
   });
   const workshop = await openWorkshop({
-    ...{ git, top, runFolder, shared, agents: shared.agents.share(0) },
+    ...{ git, top, runFolder, shared },
     prepared: { policy, spec },
     own: terminal.env,
     cacheFolder: terminal.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'),
     baseSpecs: await specsTree(git, (await git.readCommit(base)).tree),
     clock: systemClock,
     signal: stop.signal,
-    noMore: stop.signal,
     emit: () => undefined,
     remember: false,
     budget: new SpecBudget(policy.budget, { run: shared.spending, clock: systemClock }),

@@ -21,7 +21,6 @@ import type { Clock } from '../platform/clock.js';
 import { childEnvironment, type Environment } from '../platform/environment.js';
 import { machineLoad } from '../platform/load.js';
 import type { DriverDefinition, Policy, WorktreePolicy } from '../policy.js';
-import type { AgentShare } from '../scheduler/slots.js';
 import { readingTree } from '../store/reading.js';
 import { codeTree } from '../store/tree.js';
 import { createCheckouts } from '../worktree/checkout.js';
@@ -47,12 +46,10 @@ export interface WorkshopPorts {
   readonly cacheFolder: string;
   readonly runFolder: string;
   readonly shared: Shared;
-  readonly agents: AgentShare;
   /** `docs/specs/` of the user's base commit. */
   readonly baseSpecs: Oid | null;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  readonly noMore: AbortSignal;
   readonly emit: Emit;
   /** Whether passes of earlier runs count, and those of this one are kept for later. */
   readonly remember: boolean;
@@ -157,7 +154,6 @@ function plannerOf(ports: WorkshopPorts, readings: Readings): Planner {
     environment: (slot) => ({ ...childEnvironment(own, definition.env), ...slotEnvironment(slot) }),
     runFolder,
     signal,
-    inSlot: (run) => ports.agents.use(run, ports.noMore),
   });
 }
 

@@ -45,7 +45,7 @@ import { gateNotes, workNote } from './notes.js';
 import type { Refusal } from './budget-account.js';
 import type { Ticket } from './budget.js';
 import type { IssueLoopPorts, IssueRecord, WorkFolder } from './ports.js';
-import { pauseMs } from './parking.js';
+import { park, pauseMs } from './parking.js';
 import { workerPrompt } from './prompt.js';
 import { firstStep } from './resume.js';
 
@@ -166,18 +166,9 @@ async function workWith(run: Run, ticket: Ticket): Promise<Worked> {
   const timeoutMs = Math.min(ports.policy.budget.attemptTimeoutMs, ticket.timeLeftMs ?? Infinity);
   const outcome = await drive(run, { attempt: recorded.attempt, folder, log, findings, answers, conflicts, timeoutMs });
   ticket.close(outcome.ended.kind === 'could-not-start' ? null : outcome);
-  if (outcome.result.kind === 'usage-limit') park(run, outcome.result);
+  // Still inside the slot: whoever gets it next must know.
+  if (outcome.result.kind === 'usage-limit') park(ports, { ...outcome.result, failures: run.failures + 1 });
   return { kind: 'worked', attempt: recorded.attempt, base: recorded.base, outcome };
-}
-
-/** Still inside the slot: whoever gets it next must know. */
-function park(run: Run, limit: { readonly reason: string; readonly until?: string }): void {
-  const { ports } = run;
-  const inMs = pauseMs(ports, { failures: run.failures + 1, until: limit.until });
-  if (!ports.parking.park(inMs)) return;
-  const until = new Date(ports.clock.now() + inMs).toISOString();
-  const message = `${limit.reason}; no agent is started before ${until}`;
-  ports.emit({ type: 'run.notice', level: 'warning', message });
 }
 
 async function drive(

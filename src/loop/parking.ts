@@ -4,6 +4,7 @@
  * Without it the Issues of a Spec would run into the limit one after another, each in a worktree that was made for nothing,
  * until all of them have asked a person about the same thing.
  */
+import type { Emit } from '../event.js';
 import type { Clock } from '../platform/clock.js';
 
 /** Whether agents may be started now. */
@@ -31,6 +32,26 @@ export class Parking {
   async over(signal: AbortSignal): Promise<void> {
     while (this.isClosed && !signal.aborted) await this.#clock.sleep(this.#until - this.#clock.monotonic(), signal);
   }
+}
+
+/** What whoever runs agents needs to take part in the pause. */
+export interface ParkingPorts {
+  readonly parking: Parking;
+  readonly clock: Clock;
+  readonly jitter: () => number;
+  readonly emit: Emit;
+}
+
+/** Starts the pause of a usage limit, and says so once. `failures`: in a row, with this one. */
+export function park(
+  ports: ParkingPorts,
+  limit: { readonly reason: string; readonly until?: string; readonly failures: number },
+): void {
+  const inMs = pauseMs(ports, { failures: limit.failures, until: limit.until });
+  if (!ports.parking.park(inMs)) return;
+  const until = new Date(ports.clock.now() + inMs).toISOString();
+  const message = `${limit.reason}; no agent is started before ${until}`;
+  ports.emit({ type: 'run.notice', level: 'warning', message });
 }
 
 /** Grows with the failures in a row; `until`: when it says that it can be had again. */

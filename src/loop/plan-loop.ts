@@ -4,19 +4,20 @@
  *
  * P1 A plan is recorded before its planner starts (L5); what stays open counts.
  * P2 A plan is written as a whole in one commit, which closes its entry too: it is never paid twice.
- * P3 What was not taken goes back once, with the reasons; then a human is asked.
+ * P3 What was not taken goes back once, with the reasons; then a human is asked. So it is with what nobody could read,
+ *    which is counted apart: no plan was refused by it.
+ * P4 A plan is recorded inside one of the agents' slots: a planner that waits for its turn has begun nothing.
  */
 import type { ActorResult } from '../drivers/driver.js';
 import type { PlannedText, PlannerEnvelope } from '../drivers/planner.js';
 import { unreachable } from '../failure.js';
-import type { Emit, IssueFacts, SpecCause } from '../event.js';
+import type { IssueFacts, SpecCause } from '../event.js';
 import type { Finding, Oid, SpecSlug } from '../issue.js';
-import type { Clock } from '../platform/clock.js';
 import { formatDuration } from '../platform/duration.js';
 import type { Policy } from '../policy.js';
 import type { Usage } from '../usage.js';
 import type { Budgeting, Ticket } from './budget.js';
-import { pauseMs } from './parking.js';
+import { park, pauseMs, type ParkingPorts } from './parking.js';
 import type { PlannedIssue } from './plan-draft.js';
 
 /** What is to be planned. */
@@ -66,7 +67,10 @@ export interface PlannerReply {
 
 /** Where this planning stands, from the Spec's History. */
 export interface PlanStanding {
-  readonly used: number;
+  /** Plans that were given and not taken. */
+  readonly refused: number;
+  /** Planners that gave none that could be read, or came to no end. */
+  readonly unread: number;
   readonly rejected: readonly Finding[];
   readonly questions: readonly string[];
   readonly answers: string;
@@ -87,6 +91,8 @@ export interface PlanRecord {
     readonly spent: Spent;
     readonly findings: readonly Finding[];
     readonly questions: readonly string[];
+    /** True: there was no plan in what the planner gave. */
+    readonly unread?: boolean;
   }): Promise<PlanWritten<object>>;
   /** Writes the Issues, and closes the entry in the same commit. */
   write(entry: {
@@ -100,7 +106,7 @@ export type PlanWritten<T> =
   ({ readonly kind: 'recorded'; readonly tip: Oid } & T) | { readonly kind: 'held'; readonly message: string };
 
 /** What planning needs. */
-export interface PlanPorts {
+export interface PlanPorts extends ParkingPorts {
   readonly spec: SpecSlug;
   readonly budget: Policy['budget'];
   /** Asked before each call. */
@@ -117,23 +123,21 @@ export interface PlanPorts {
     | { readonly kind: 'rejected'; readonly findings: readonly Finding[] }
   >;
   readonly logFile: (plan: number) => string;
-  readonly clock: Clock;
-  readonly signal: AbortSignal;
-  readonly emit: Emit;
-  readonly jitter: () => number;
+  /** Aborted with the run, or before it: no planner is started any more. */
+  readonly noMore: AbortSignal;
+  /** Takes one of the agents' slots; `null`: no agent is to be started any more. */
+  readonly inSlot: <T>(run: () => Promise<T>) => Promise<T | null>;
 }
 
 /** How often a plan is asked for: once, and once more with what was wrong with it. */
-const plansAllowed = 2;
+const timesAllowed = 2;
 
 /** Plans until Issues are written, a human is asked, or the run stops. */
 export async function runPlanning(ports: PlanPorts, request: PlanRequest): Promise<PlanOutcome> {
   for (let failures = 0; ;) {
-    const standing = await ports.record.standing();
-    const asks = mustAsk(standing);
+    const asks = mustAsk(await ports.record.standing());
     if (asks !== null) return { kind: 'escalated', asks };
-    if (ports.signal.aborted) return { kind: 'stopped' };
-    const step = await attempt(ports, request, standing);
+    const step = await whenOpen(ports, () => attempt(ports, request, failures));
     if (step.kind === 'again') continue;
     if (step.kind !== 'operation') return step;
     failures += 1;
@@ -144,7 +148,7 @@ export async function runPlanning(ports: PlanPorts, request: PlanRequest): Promi
     }
     const inMs = pauseMs(ports, { failures, until: step.until });
     ports.emit({ type: 'spec.plan.retrying', spec: ports.spec, reason, inMs, failures });
-    await ports.clock.sleep(inMs, ports.signal);
+    await ports.clock.sleep(inMs, ports.noMore);
   }
 }
 
@@ -155,19 +159,29 @@ type Step =
 
 /** What History says already, so that a run that was killed asks the same without paying again. */
 function mustAsk(standing: PlanStanding): SpecAsks | null {
-  const { questions, rejected, used } = standing;
+  const { questions, rejected, refused, unread } = standing;
   if (questions.length > 0) return { cause: 'questions', why: 'the planner has questions', findings: [], questions };
-  if (used < plansAllowed) return null;
+  if (refused < timesAllowed && unread < timesAllowed) return null;
   const findings = rejected.length > 0 ? rejected : [{ message: 'no planner came to its end' }];
-  return { cause: 'plan-rejected', why: `${String(used)} plans were not taken`, findings, questions: [] };
+  return { cause: 'plan-rejected', why: `${String(refused + unread)} plans were not taken`, findings, questions: [] };
 }
 
-async function attempt(ports: PlanPorts, request: PlanRequest, standing: PlanStanding): Promise<Step> {
-  const asked = await ports.spending.ask({ role: 'planner', driver: ports.driver, issue: null }, ports.signal);
+/** Waits for a slot, and gives it back while agents are parked, so that whoever needs none goes on. */
+async function whenOpen({ inSlot, parking, noMore }: PlanPorts, act: () => Promise<Step>): Promise<Step> {
+  for (;;) {
+    const step = noMore.aborted ? null : await inSlot(async () => (parking.isClosed ? 'parked' : act()));
+    if (step === null) return { kind: 'stopped' };
+    if (step !== 'parked') return step;
+    await parking.over(noMore);
+  }
+}
+
+async function attempt(ports: PlanPorts, request: PlanRequest, failures: number): Promise<Step> {
+  const asked = await ports.spending.ask({ role: 'planner', driver: ports.driver, issue: null }, ports.noMore);
   // Whoever is told that it stopped asks the budget why.
   if (asked.kind !== 'open') return { kind: 'stopped' };
   try {
-    return await attemptWith(ports, { request, standing, ticket: asked.ticket });
+    return await attemptWith(ports, { request, failures, ticket: asked.ticket });
   } finally {
     asked.ticket.close(null);
   }
@@ -175,11 +189,12 @@ async function attempt(ports: PlanPorts, request: PlanRequest, standing: PlanSta
 
 async function attemptWith(
   ports: PlanPorts,
-  going: { readonly request: PlanRequest; readonly standing: PlanStanding; readonly ticket: Ticket },
+  going: { readonly request: PlanRequest; readonly failures: number; readonly ticket: Ticket },
 ): Promise<Step> {
-  const { request, standing, ticket } = going;
+  const { request, failures, ticket } = going;
   const { record, spec, emit } = ports;
   const { round } = request;
+  const standing = await record.standing();
   const opened = await record.open({ driver: ports.driver, round });
   if (opened.kind === 'held') return opened;
   const { plan } = opened;
@@ -188,6 +203,8 @@ async function attemptWith(
   ticket.close(reply);
   const spent = { duration: formatDuration(reply.durationMs), usage: reply.usage };
   const { result } = reply;
+  // Still inside the slot: whoever gets it next must know.
+  if (result.kind === 'usage-limit') park(ports, { ...result, failures: failures + 1 });
   const close = (verdict: 'fail' | 'operation' | 'stopped', findings: readonly Finding[]) =>
     record.close({ verdict, spent, findings, questions: [] });
   switch (result.kind) {
@@ -200,7 +217,9 @@ async function attemptWith(
       return written.kind === 'held' ? written : { ...result, kind: 'operation' };
     }
     case 'failed':
-      return reject({ ...ports, spent }, { round, plan }, [{ message: result.reason, ...detailOf(reply) }]);
+      return reject({ ...ports, spent }, { round, plan, unread: true }, [
+        { message: result.reason, ...detailOf(reply) },
+      ]);
     case 'finished':
       return take({ ...ports, spent }, { round, plan }, result.envelope);
     default:
@@ -213,6 +232,7 @@ type Closing = PlanPorts & { readonly spent: Spent };
 interface Place {
   readonly round: number;
   readonly plan: number;
+  readonly unread?: true;
 }
 
 /** Takes what a planner gave: questions, Issues to write, or a plan that cannot be one. */
@@ -233,9 +253,10 @@ async function take(ports: Closing, place: Place, envelope: PlannerEnvelope): Pr
 }
 
 async function reject(ports: Closing, place: Place, findings: readonly Finding[]): Promise<Step> {
-  const written = await ports.record.close({ verdict: 'fail', spent: ports.spent, findings, questions: [] });
+  const { round, plan, unread = false } = place;
+  const written = await ports.record.close({ verdict: 'fail', spent: ports.spent, findings, questions: [], unread });
   if (written.kind === 'held') return written;
-  ports.emit({ type: 'spec.plan.rejected', spec: ports.spec, ...place, findings });
+  ports.emit({ type: 'spec.plan.rejected', spec: ports.spec, round, plan, findings });
   return { kind: 'again' };
 }
 

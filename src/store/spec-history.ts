@@ -29,9 +29,11 @@ export type PlanVerdict = 'pass' | 'fail' | 'operation' | 'stopped';
 export interface PlanStanding {
   /** Number of the newest plan; numbers are never reused. */
   readonly last: number;
-  /** Plans of what is to be planned now that used budget. */
-  readonly used: number;
-  /** Why the newest of them was not taken. */
+  /** Plans of what is to be planned now that were given and not taken. */
+  readonly refused: number;
+  /** Planners that gave none that could be read, or came to no end. */
+  readonly unread: number;
+  /** Why the newest plan was not taken, and what came of the planners after it. */
   readonly rejected: readonly Finding[];
   /** What the newest of them asks, as long as nobody answered. */
   readonly questions: readonly string[];
@@ -66,6 +68,8 @@ export interface PlanClosing {
   readonly spent: { readonly duration: string; readonly usage: Usage };
   readonly findings: readonly Finding[];
   readonly questions: readonly string[];
+  /** True: there was no plan in what the planner gave. */
+  readonly unread?: boolean;
   /** What was planned: id and title. */
   readonly planned: readonly { readonly id: string; readonly title: string }[];
 }
@@ -83,6 +87,7 @@ export function closePlan(history: string, closing: PlanClosing): string {
     ...formatUsage(closing.spent.usage),
     ...(questions.length === 0 ? [] : [plural(questions.length, 'question')]),
     ...(planned.length === 0 ? [] : [plural(planned.length, 'Issue')]),
+    ...(closing.unread === true ? [unreadMark] : []),
   ].join(' · ');
   const entry = lines.slice(start, end).filter((line) => line !== '');
   return `${[
@@ -100,12 +105,20 @@ export function closePlan(history: string, closing: PlanClosing): string {
 export function planStanding(entries: readonly HistoryEntry[]): PlanStanding {
   const open = entries.slice(entries.findLastIndex(endsPlanning) + 1).filter(isPlan);
   const newest = open.at(-1);
-  const failed = open.findLast((entry) => verdictOf(entry) === 'fail');
+  const failed = open.filter((entry) => verdictOf(entry) === 'fail');
+  const refused = failed.filter((entry) => !isUnread(entry));
+  const told = failed.slice(
+    Math.max(
+      0,
+      failed.findLastIndex((entry) => !isUnread(entry)),
+    ),
+  );
   const asks = newest === undefined ? 0 : questionsIn(newest);
   return {
     last: entries.reduce((last, entry) => Math.max(last, Number(planHeading.exec(entry.text)?.[1] ?? 0)), 0),
-    used: open.filter((entry) => verdictOf(entry) === undefined || verdictOf(entry) === 'fail').length,
-    rejected: failed === undefined || questionsIn(failed) > 0 ? [] : bulletsOf(failed).map(readFinding),
+    refused: refused.length,
+    unread: failed.length - refused.length + open.filter((entry) => verdictOf(entry) === undefined).length,
+    rejected: told.flatMap((entry) => (questionsIn(entry) > 0 ? [] : bulletsOf(entry).map(readFinding))),
     questions: newest === undefined || asks === 0 ? [] : bulletsOf(newest).slice(0, asks),
     answers: answersIn(entries),
   };
@@ -152,6 +165,13 @@ function sinceReset(entries: readonly HistoryEntry[]): readonly HistoryEntry[] {
 
 function reds(entries: readonly HistoryEntry[]): number {
   return entries.filter((entry) => entry.kind === 'validated' && verdictOf(entry) === 'fail').length;
+}
+
+/** On the `base` line, where no foreign text can be. */
+const unreadMark = 'no plan';
+
+function isUnread(entry: HistoryEntry): boolean {
+  return (/^base .*$/m.exec(entry.text)?.[0] ?? '').split(' · ').includes(unreadMark);
 }
 
 /** What is behind it is about another plan. */

@@ -178,7 +178,7 @@ describe('a plan that cannot be one', () => {
   });
 
   test('twice asks a human; running again plans anew', async () => {
-    const own = await project([cycle, 'no envelope', plan('a')]);
+    const own = await project([cycle, 'no envelope', cycle, plan('a')]);
     const run = await own.implement();
     expect(run.code).toBe(2);
     expect(eventsOf(run, 'spec.escalated')).toMatchObject([{ cause: 'plan-rejected' }]);

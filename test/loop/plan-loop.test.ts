@@ -8,6 +8,7 @@ import {
   type PlanOutcome,
   type PlanPorts,
 } from '../../src/loop/plan-loop.js';
+import { Parking } from '../../src/loop/parking.js';
 import { appendAnswer, readHistory } from '../../src/store/history.js';
 import { closePlan, openPlan, planStanding } from '../../src/store/spec-history.js';
 import { unknownUsage } from '../../src/usage.js';
@@ -49,6 +50,9 @@ class PlanRig {
   readonly clock = new FakeClock();
   readonly stop = new AbortController();
   budget = budgetOf({}, this.clock);
+  readonly parking = new Parking(this.clock);
+  /** When the planner gets its slot. */
+  turn: Promise<void> = Promise.resolve();
   held = false;
   /** Throws instead of answering, as a kill at that moment would. */
   diesAt: 'call' | 'close' | 'write' | null = null;
@@ -104,7 +108,13 @@ class PlanRig {
         Promise.resolve(draftPlan(texts, { issues: [], taken: [], gap: round === 0 ? null : round })),
       logFile: (plan) => `/logs/plan.${String(plan)}.log`,
       clock: this.clock,
-      signal: this.stop.signal,
+      noMore: this.stop.signal,
+      parking: this.parking,
+      inSlot: async (run) => {
+        this.log.push('slot');
+        await this.turn;
+        return this.stop.signal.aborted ? null : run().finally(() => this.log.push('free'));
+      },
       emit: (event) => this.events.push(event),
       jitter: () => 0.5,
     };
@@ -115,7 +125,7 @@ test('a plan is recorded before its planner starts, and written with its Issues'
   const rig = new PlanRig();
   rig.results.push(planOf('store', 'api'));
   expect(await rig.run()).toEqual({ kind: 'planned' });
-  expect(rig.log).toEqual(['open', 'call', 'write 01-store 02-api']);
+  expect(rig.log).toEqual(['slot', 'open', 'call', 'write 01-store 02-api', 'free']);
   expect(rig.events.map((event) => event.type)).toEqual(['spec.plan.started', 'spec.planned']);
   expect(rig.history).toMatch(/^### Plan 1 · 2030-01-01T00:00:00Z · claude\nbase \w+ · round 0 · .* · 2 Issues\n/m);
 });
@@ -129,7 +139,8 @@ describe('what cannot be a plan', () => {
       [],
       ['the plan has no Issue'],
     ]);
-    expect(rig.log).toEqual(['open', 'call', 'close fail', 'open', 'call', 'write 01-a']);
+    expect(rig.calls).toHaveLength(2);
+    expect(rig.log.filter((line) => line.startsWith('close'))).toEqual(['close fail']);
   });
 
   test('is not asked for a third time', async () => {
@@ -151,6 +162,19 @@ describe('what cannot be a plan', () => {
     twice.results.push({ kind: 'failed', reason: 'no envelope' }, { kind: 'failed', reason: 'no envelope' });
     expect(await twice.run()).toMatchObject({ kind: 'escalated', asks: { cause: 'plan-rejected' } });
     expect(twice.calls).toHaveLength(2);
+  });
+
+  test('and what cannot be read count apart: a plan that is refused still goes back', async () => {
+    const rig = new PlanRig();
+    rig.results.push({ kind: 'failed', reason: 'no envelope' }, cycle, planOf('a'));
+    expect((await rig.run()).kind).toBe('planned');
+    const other = new PlanRig();
+    other.results.push(cycle, { kind: 'failed', reason: 'no envelope' }, cycle, planOf('a'));
+    expect(await other.run()).toMatchObject({ kind: 'escalated', asks: { why: '3 plans were not taken' } });
+    expect(other.calls[2]?.standing.rejected.map(({ message }) => message)).toEqual([
+      'the plan has no Issue',
+      'no envelope',
+    ]);
   });
 
   test('an answer gives the plans back, and is heard with the question', async () => {
@@ -190,11 +214,44 @@ describe('what is no fault of the plan', () => {
     });
   });
 
+  test('a usage limit parks all agents until its reset, and the planner waits for theirs', async () => {
+    const rig = new PlanRig();
+    const until = new Date(rig.clock.now() + 3_600_000).toISOString();
+    rig.results.push({ kind: 'usage-limit', reason: 'usage limit', until }, planOf('a'));
+    const ended = rig.run();
+    await rig.clock.waiting();
+    expect(rig.parking.isClosed).toBe(true);
+    expect(rig.events).toContainEqual(
+      expect.objectContaining({ type: 'run.notice', message: `usage limit; no agent is started before ${until}` }),
+    );
+    // Somebody else ran into a later one meanwhile.
+    rig.parking.park(2 * 3_600_000);
+    await rig.clock.advance(3_600_000);
+    await rig.clock.waiting();
+    expect(rig.calls).toHaveLength(1);
+    await rig.clock.advance(3_600_000);
+    expect((await ended).kind).toBe('planned');
+    expect(planStanding(readHistory(rig.history))).toMatchObject({ last: 2, refused: 0, unread: 0 });
+  });
+
+  test('who waits for a slot has begun nothing: no plan is recorded, no budget is asked', async () => {
+    const rig = new PlanRig();
+    let free: () => void = () => undefined;
+    rig.turn = new Promise((resolve) => (free = resolve));
+    const ended = rig.run();
+    await Promise.resolve();
+    expect([rig.history, rig.events]).toEqual(['', []]);
+    rig.stop.abort();
+    free();
+    expect(await ended).toEqual({ kind: 'stopped' });
+    expect(rig.log).toEqual(['slot']);
+  });
+
   test('a stop gives the plan back', async () => {
     const rig = new PlanRig();
     rig.results.push({ kind: 'stopped' });
     expect(await rig.run()).toEqual({ kind: 'stopped' });
-    expect(planStanding(readHistory(rig.history))).toMatchObject({ last: 1, used: 0 });
+    expect(planStanding(readHistory(rig.history))).toMatchObject({ last: 1, refused: 0, unread: 0 });
     rig.stop.abort();
     expect(await rig.run()).toEqual({ kind: 'stopped' });
     expect(rig.calls).toHaveLength(1);
@@ -215,7 +272,7 @@ describe('killed at any instant', () => {
     rig.diesAt = where;
     await expect(rig.run()).rejects.toThrow('killed');
     rig.diesAt = null;
-    expect(planStanding(readHistory(rig.history))).toMatchObject({ last: 1, used: 1 });
+    expect(planStanding(readHistory(rig.history))).toMatchObject({ last: 1, refused: 0, unread: 1 });
     expect((await rig.run()).kind).toBe('planned');
     expect(rig.history.match(/^### Plan \d/gm)).toEqual(['### Plan 1', '### Plan 2']);
   });

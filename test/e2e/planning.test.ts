@@ -187,7 +187,7 @@ describe('a plan that cannot be one', () => {
       /state: needs-human[^]*### Plan 1[^]*### Plan 2[^]*### Escalated · .* · plan-rejected\n[^]*then: giro implement s1/,
     );
     const again = await own.implement();
-    expect([again.code, await own.calls()]).toEqual([0, 3]);
+    expect([again.code, await own.calls()]).toEqual([0, 4]);
     expect(await own.show('giro/s1', 'docs/specs/s1/SPEC.md')).toContain('the budget and the rounds begin anew');
   });
 

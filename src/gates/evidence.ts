@@ -7,6 +7,7 @@ import { readJest, readMocha, readNodeSpec, readVitest } from './read-javascript
 import { readPytest, readUnittest } from './read-python.js';
 import { readCargo, readNextest } from './read-rust.js';
 import { readTap } from './read-tap.js';
+import { linesByPrefix } from './read-prefixed.js';
 import { sumEvidence, type Reader } from './reading.js';
 
 const readers: readonly Reader[] = [
@@ -28,11 +29,42 @@ const readers: readonly Reader[] = [
  */
 export function readEvidence(output: string, isWhole: boolean): Evidence | null {
   const lines = plainLines(output);
+  const found = readLines(lines, isWhole) ?? readPrefixed(lines, isWhole);
+  // What ran before the part that is left may have been more.
+  return found?.tests === 0 && !isWhole && found.failed === 0 ? null : found;
+}
+
+function readLines(lines: readonly string[], isWhole: boolean): Evidence | null {
   const found = sumEvidence(
     [...readers.map((read) => read(lines)), readTap(lines, isWhole)].filter((one) => one !== null),
   );
-  // What ran before the part that is left may have been more.
-  return found?.tests === 0 && !isWhole && found.failed === 0 ? null : found;
+  return found === null ? null : { ...found, failed: found.failed + lines.filter(isUnmetThreshold).length };
+}
+
+/** Coverage that is too low is a failure without a test: of vitest, c8, nyc and tap, of jest, of pytest. */
+function isUnmetThreshold(line: string): boolean {
+  return /^(?:ERROR: (?:Coverage for|Coverage failure|incomplete coverage)|Jest: .*\bthreshold\b|(?:FAIL|ERROR:?) Required test coverage)/.test(
+    line,
+  );
+}
+
+/** What task runners print of several packages: each has a prefix of its own, which becomes part of the tests' names. */
+function readPrefixed(lines: readonly string[], isWhole: boolean): Evidence | null {
+  const found = [...linesByPrefix(lines)].flatMap(([prefix, own]) => {
+    const evidence = readLines(own, isWhole);
+    return evidence === null ? [] : [withPrefix(evidence, prefix)];
+  });
+  return sumEvidence(found);
+}
+
+function withPrefix(evidence: Evidence, prefix: string): Evidence {
+  const named = (names: readonly string[]): readonly string[] => names.map((name) => `${prefix} › ${name}`);
+  const { failures, passes } = evidence;
+  return {
+    ...evidence,
+    failures: named(failures),
+    ...(passes === undefined ? {} : { passes: named(passes) }),
+  };
 }
 
 /** Tells whether every failure is known by name: only then failures can be compared. */

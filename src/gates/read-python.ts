@@ -22,7 +22,6 @@ export const readPytest: Reader = (lines) => {
       skipped += sumOf(words, 'skipped', 'deselected');
     } else if (failure !== undefined) failures.push(failure.replace(/ - .*$/, ''));
     else if (pass !== undefined) passes.push(pass);
-    else if (/^(?:FAIL|ERROR:?) (?:Required test coverage|Coverage failure)/.test(line)) failed += 1;
   }
   return isThere
     ? evidenceOf({ runner: 'pytest', tests: ran, failed, skipped, failures: once(failures), passes })

@@ -148,6 +148,45 @@ describe('what the runners print', () => {
     });
   });
 
+  test.each([
+    ['turbo', 'web:test: ', 'api:test: ', 'web:test', 'api:test'],
+    ['lerna', '@scope/web: ', 'api: ', '@scope/web', 'api'],
+    ['pnpm', 'packages/web test: ', 'packages/api test: ', 'packages/web test', 'packages/api test'],
+    ['yarn', '[@scope/web]: ', '[api]: ', '[@scope/web]', '[api]'],
+    ['concurrently', '[web] ', '[0] ', '[web]', '[0]'],
+    ['docker compose', 'web-1  | ', 'api-1  | ', 'web-1', 'api-1'],
+  ])('prefixed as by %s, the lines of each package are read apart', async (_name, one, other, web, api) => {
+    const lines = (await readFile(join(folder, 'vitest-mixed.txt'), 'utf8')).split('\n');
+    const mixed = lines.flatMap((line) => [`\u001b[35m${one}\u001b[39m${line}`, `${other}${line}`]).join('\n');
+    expect(readEvidence(mixed, true)).toMatchObject({ runner: 'vitest', tests: 10, failed: 4, skipped: 4 });
+    expect(new Set(readEvidence(mixed, true)?.failures)).toEqual(
+      new Set([web, api].flatMap((name) => vitest.map((failure) => `${name} › ${failure}`))),
+    );
+    const none = (await readFile(join(folder, 'jest-filtered.txt'), 'utf8')).replace(/^/gm, one);
+    expect(whyVacuous(readEvidence(none, true), { minTests: null })).toMatch(/skipped or filtered out/);
+  });
+
+  test.each([
+    ['vitest-mixed.txt', 'ERROR: Coverage for lines (50%) does not meet global threshold (90%)'],
+    ['mocha-mixed.txt', 'ERROR: Coverage for branches (50%) does not meet global threshold (90%)'],
+    ['jest-mixed.txt', 'Jest: Coverage for branches (50%) does not meet "global" threshold (90%)'],
+    ['jest-mixed.txt', 'Jest: "global" coverage threshold for branches (90%) not met: 50%'],
+    ['pytest-mixed.txt', 'FAIL Required test coverage of 90% not reached. Total coverage: 50.00%'],
+    ['node-mixed-tap.txt', 'ERROR: incomplete coverage'],
+  ])('after %s, coverage that is too low is a failure without a name: %s', async (name, line) => {
+    const text = await readFile(join(folder, name), 'utf8');
+    expect(isNamed(readEvidence(text, true))).toBe(true);
+    expect(isNamed(readEvidence(`${text}\n${line}\n`, true))).toBe(false);
+  });
+
+  test('a file that node:test of Node 20 could not load is no test', () => {
+    const tap = 'TAP version 13\nnot ok 1 - t/bad.test.js\nok 2 - adds\nnot ok 3 - reads a.js\n1..3\n';
+    expect(readEvidence(tap, true)).toMatchObject({ failed: 2, failures: ['reads a.js'] });
+    const spec =
+      'ℹ tests 1\nℹ pass 0\nℹ fail 1\n\n✖ failing tests:\n\ntest at t/bad.test.js:1:1\n✖ t/bad.test.js (3.1ms)\n';
+    expect(readEvidence(spec, true)).toMatchObject({ failed: 1, failures: [] });
+  });
+
   test('tests of one name stay two', () => {
     const tap = 'TAP version 13\nnot ok 1 - a\nnot ok 2 - a\n1..2\n';
     expect(readEvidence(tap, true)?.failures).toEqual(['a', 'a (2)']);

@@ -217,6 +217,15 @@ export type EventBody =
       readonly processors: number;
     }
   | {
+      readonly type: 'gate.retrying';
+      readonly scope: RunScope;
+      readonly gate: string;
+      readonly issue: IssueId | null;
+      readonly reason: string;
+      readonly inMs: number;
+      readonly failures: number;
+    }
+  | {
       readonly type: 'gate.finished';
       readonly scope: RunScope;
       readonly gate: string;

@@ -8,7 +8,7 @@
  * | attempt.finished committed              | judging                                          |
  * | attempt.finished failed, operation, stopped | between (its next attempt waits for a slot)  |
  * | attempt.judged fail, operation          | between                                          |
- * | issue.retrying                          | retrying                                         |
+ * | issue.retrying, gate.retrying           | retrying                                         |
  * | attempt.judged pass, issue.queued       | integrating: queued                              |
  * | candidate.made                          | integrating: verifying                           |
  * | candidate.conflicted, candidate.rejected | between                                         |
@@ -93,7 +93,7 @@ export interface RunState {
 /** Work that no Issue has: its planning, and gates on its base or on all of it. */
 export type WholeWork =
   | { readonly kind: 'plan'; readonly round: number; readonly driver: string; readonly log: string }
-  | { readonly kind: 'waiting'; readonly reason: string; readonly log: null }
+  | { readonly kind: 'waiting'; readonly what: string; readonly reason: string; readonly log: null }
   | {
       readonly kind: 'gate';
       readonly on: 'base' | 'spec';
@@ -242,7 +242,7 @@ export function reduce(state: RunState, event: Event): RunState {
     case 'spec.plan.rejected':
       return { ...state, whole: null };
     case 'spec.plan.retrying':
-      return { ...state, whole: { kind: 'waiting', reason: event.reason, log: null } };
+      return { ...state, whole: { kind: 'waiting', what: 'the plan', reason: event.reason, log: null } };
     case 'spec.escalated':
       return { ...state, whole: null, asks: { cause: event.cause, question: event.question } };
     case 'attempt.started':
@@ -269,10 +269,12 @@ export function reduce(state: RunState, event: Event): RunState {
       return event.issue === null
         ? atGateOfAll(state, event)
         : withIssue(state, event.issue, (view) => ({ ...view, log: event.log, progress: atGate(event) }));
+    case 'gate.retrying':
+      return event.issue === null
+        ? { ...state, whole: { kind: 'waiting', what: `gate ${event.gate}`, reason: event.reason, log: null } }
+        : withIssue(state, event.issue, (view) => waitingForJudge(view, event));
     case 'gate.finished':
-      return event.issue === null && state.whole?.kind === 'gate' && state.whole.gate === event.gate
-        ? { ...state, whole: null }
-        : state;
+      return event.issue === null && isWholeGate(state.whole, event.gate) ? { ...state, whole: null } : state;
     case 'attempt.judged':
       return withIssue(state, event.issue, (view) => ({
         ...view,
@@ -372,9 +374,23 @@ function atGateOfAll(state: RunState, event: GateStart): RunState {
   return { ...state, stage, whole: { kind: 'gate', on, gate: event.gate, driver: driverOf(event), log: event.log } };
 }
 
+/** A gate that was stopped in a pause of its judge finishes too. */
+function isWholeGate(whole: WholeWork | null, gate: string): boolean {
+  if (whole?.kind === 'waiting') return whole.what === `gate ${gate}`;
+  return whole?.kind === 'gate' && whole.gate === gate;
+}
+
 /** Who decides the gate, when a judge does. */
 function driverOf(event: GateStart): string | null {
   return event.type === 'gate.started' ? (event.driver ?? null) : null;
+}
+
+/** What is merged stays with the lane, whatever its gates wait for. */
+function waitingForJudge(view: IssueView, event: Extract<Event, { type: 'gate.retrying' }>): IssueView {
+  const { at: since, inMs } = event;
+  const reason = `${event.gate}: ${event.reason}`;
+  if (event.scope === 'issue') return { ...view, progress: { kind: 'retrying', since, reason, inMs } };
+  return { ...view, progress: { kind: 'integrating', since, step: 'verifying', message: reason, log: view.log } };
 }
 
 function withIssue(state: RunState, id: IssueId, change: (view: IssueView) => IssueView): RunState {

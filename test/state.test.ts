@@ -85,6 +85,16 @@ describe('the table above reduce', () => {
       { type: 'issue.retrying', issue: one, reason: 'network', inMs: 5, failures: 1 },
       { kind: 'retrying', inMs: 5 },
     ],
+    [
+      'gate.retrying of the Issue',
+      { type: 'gate.retrying', scope: 'issue', gate: 'review', issue: one, reason: 'network', inMs: 5, failures: 1 },
+      { kind: 'retrying', inMs: 5, reason: 'review: network' },
+    ],
+    [
+      'gate.retrying of the lane',
+      { type: 'gate.retrying', scope: 'integration', gate: 'review', issue: one, reason: 'x', inMs: 5, failures: 1 },
+      { kind: 'integrating', step: 'verifying', message: 'review: x' },
+    ],
     ['issue.queued', { type: 'issue.queued', issue: one }, { kind: 'integrating', step: 'queued' }],
     [
       'candidate.made',

@@ -250,7 +250,7 @@ function planning(running: Running): ReturnType<typeof planningOf> {
     clock,
     emit,
     jitter,
-    parking: shared.parking,
+    parking: shared.parking(prepared.policy.roles.planner),
     noMore,
     inSlot: (run) => agents.use(run, noMore),
     onPlanned: (issues) => {

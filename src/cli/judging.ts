@@ -8,6 +8,7 @@ import type { Subject, VerifyRequest } from '../gates/gate.js';
 import type { Brief, JudgePorts } from '../gates/judging.js';
 import type { Oid, SpecSlug } from '../issue.js';
 import type { Budgeting } from '../loop/budget.js';
+import { pauseMs, type Parking } from '../loop/parking.js';
 import type { Clock } from '../platform/clock.js';
 import { childEnvironment } from '../platform/environment.js';
 import type { Policy } from '../policy.js';
@@ -30,11 +31,13 @@ export interface JudgingRequest {
   readonly clock: Clock;
   readonly readings: Readings;
   readonly budget: Budgeting;
+  readonly parking: Parking;
+  readonly jitter: () => number;
 }
 
 /** Makes what the judges of a run stand on. */
 export function judgePorts(request: JudgingRequest): JudgePorts {
-  const { git, spec, policy, top, own, clock, readings, budget } = request;
+  const { git, spec, policy, top, own, clock, readings, budget, parking, jitter } = request;
   const definition = policy.drivers.byName.get(policy.roles.judge);
   if (definition === undefined) throw new Error(`no such driver: ${policy.roles.judge}`);
   return {
@@ -44,6 +47,9 @@ export function judgePorts(request: JudgingRequest): JudgePorts {
     spec,
     brief: (asked) => briefOf(git, spec, asked),
     withReading: (tree, use) => readings.withReading(tree, use),
+    failures: policy.budget.failures,
+    pauseMs: (failures, until) => pauseMs({ clock, jitter }, { failures, until }),
+    parking,
     environment: (gate) => ({ ...childEnvironment(own, [...definition.env, ...gate.env]), GIRO_SPEC: spec }),
   };
 }

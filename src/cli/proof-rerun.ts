@@ -50,6 +50,8 @@ export async function runAgain(subject: RerunSubject, runFolder: string): Promis
     signal: stop.signal,
     emit: () => undefined,
     remember: false,
+    // No judge is called again, so nobody pauses.
+    jitter: () => 0,
     budget: new SpecBudget(policy.budget, { run: shared.spending, clock: systemClock }),
   });
   if (!workshop.ok) return [{ what: 'the gates again', holds: false, detail: failureText(workshop.failure) }];

@@ -16,7 +16,8 @@ export interface Shared {
   readonly agents: AgentLimit;
   readonly gates: PQueue;
   readonly slots: Slots;
-  readonly parking: Parking;
+  /** The pause that all take who call a driver, by its name. */
+  readonly parking: (driver: string) => Parking;
   readonly clock: Clock;
   /** What the run may spend on calls of models, and has spent. */
   readonly spending: RunBudget;
@@ -36,12 +37,17 @@ export async function openShared(request: {
   readonly onFree?: () => void;
 }): Promise<Shared> {
   const temporary = await mkdtemp(join(tmpdir(), 'giro-'));
+  const parkings = new Map<string, Parking>();
   const slots = createSlots({ temporary, offset: slotOffset(request.commonDir, request.name) });
   return {
     agents: new AgentLimit(request.concurrency, request.onFree),
     gates: new PQueue({ concurrency: request.gates }),
     slots,
-    parking: new Parking(request.clock),
+    parking: (driver) => {
+      const parking = parkings.get(driver) ?? new Parking(request.clock);
+      parkings.set(driver, parking);
+      return parking;
+    },
     clock: request.clock,
     spending: new RunBudget(request.limit),
     async close() {

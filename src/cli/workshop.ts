@@ -54,6 +54,7 @@ export interface WorkshopPorts {
   /** Whether passes of earlier runs count, and those of this one are kept for later. */
   readonly remember: boolean;
   readonly budget: SpecBudget;
+  readonly jitter: () => number;
 }
 
 /** The workshop of a run. */
@@ -112,7 +113,7 @@ export async function openWorkshop(ports: WorkshopPorts): Promise<Result<Worksho
     verifier,
     baseline,
     driver: createDriver(definition, { clock, repository: top, own }),
-    parking: ports.shared.parking,
+    parking: ports.shared.parking(definition.name),
     budget: ports.budget,
     planner: plannerOf(ports, readings),
     environment: ({ issue, attempt, folder, envelopeFile }) => ({
@@ -170,7 +171,9 @@ function verifierOf(
   const { withCheckout, readings, baseline } = parts;
   const { git, prepared, top, own, clock, emit, runFolder } = ports;
   const { policy, spec } = prepared;
-  const judges = judgePorts({ git, spec, policy, top, own, clock, readings, budget: ports.budget });
+  const { budget, shared, jitter } = ports;
+  const parking = shared.parking(policy.roles.judge);
+  const judges = judgePorts({ git, spec, policy, top, own, clock, readings, budget, parking, jitter });
   const verifierPorts: VerifierPorts = {
     withCheckout,
     cache: createVerdictCache(ports.remember ? join(git.commonDir, 'giro', 'verdicts') : null),

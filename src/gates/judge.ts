@@ -4,7 +4,9 @@
  * 1. Each call is a fresh context in a fresh folder; a second call knows nothing of the first but what was wrong with the envelope.
  * 2. Nothing counts but the envelope. Without a valid one there is one more call, then the gate is `errored`.
  * 3. A judge that changed what it was to look at has no verdict.
- * 4. The time limit of the gate holds for both calls together.
+ * 4. The time limit of the gate holds for all its calls together; waiting for a call is not part of it.
+ * 5. A call that broke for want of what is around it (a program, a login, a usage limit) is not the one that rule 2 grants: it is
+ *    made again after a pause, as a worker's would be, and no slot is held meanwhile.
  */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
@@ -23,7 +25,7 @@ import { blankVerdict, cancelledVerdict, notRun } from './run.js';
 
 /** What one judgement takes. */
 export interface Judgement {
-  readonly ports: Pick<VerifierPorts, 'graceMs' | 'clock' | 'emit'>;
+  readonly ports: Pick<VerifierPorts, 'graceMs' | 'clock' | 'emit' | 'slots'>;
   readonly judges: JudgePorts;
   readonly request: VerifyRequest;
   readonly gate: JudgedGate;
@@ -33,17 +35,77 @@ export interface Judgement {
 
 /** Brings the gate to a verdict. */
 export async function judge(judgement: Judgement): Promise<GateVerdict> {
-  const { ports, request, gate, judges, logFile: log } = judgement;
+  const { gate, judges, request, ports } = judgement;
+  const spent: Spent = { durationMs: 0, usage: null };
+  let mistake: string | null = null;
+  let begins = true;
+  for (let failures = 0; ;) {
+    const last = await callInSlot(judgement, { mistake, begins, failures, spent });
+    const hasTime = spent.durationMs < gate.timeoutMs && !isStopped(request);
+    if (last.kind === 'broken') failures += 1;
+    if (last.kind === 'broken' && hasTime && failures < judges.failures) {
+      const { reason, inMs } = last;
+      const { scope, issue } = request;
+      ports.emit({ type: 'gate.retrying', scope, gate: gate.name, issue, reason, inMs, failures });
+      await ports.clock.sleep(inMs, request.signal);
+      begins = true;
+    } else if (last.kind === 'unreadable' && hasTime && mistake === null) {
+      [mistake, failures, begins] = [last.mistake, 0, false];
+    } else {
+      const said = last.kind === 'broken' && failures > 1 ? { ...last, reason: inARow(last.reason, failures) } : last;
+      return { ...(await verdictOf(judgement, said)), ...spent };
+    }
+  }
+}
+
+function inARow(reason: string, times: number): string {
+  return `${reason}, ${String(times)} times in a row`;
+}
+
+/** What the calls of a gate took together. */
+interface Spent {
+  durationMs: number;
+  usage: Usage | null;
+}
+
+interface Try {
+  readonly mistake: string | null;
+  /** True: it is told that the gate starts. */
+  readonly begins: boolean;
+  /** How many calls have broken in a row before. */
+  readonly failures: number;
+  readonly spent: Spent;
+}
+
+/** Makes one call when there is room for it, and adds to what was spent. */
+async function callInSlot(judgement: Judgement, { mistake, begins, failures, spent }: Try): Promise<Call> {
+  const { ports, judges, request, gate, logFile: log } = judgement;
   const { scope, issue, codeTree: tree } = request;
-  ports.emit({ type: 'gate.started', scope, gate: gate.name, issue, tree, log, driver: judges.driver.name });
-  const startedAt = ports.clock.monotonic();
-  const leftMs = (): number => Math.max(0, gate.timeoutMs - (ports.clock.monotonic() - startedAt));
-  const first = await call(judgement, { mistake: null, timeoutMs: gate.timeoutMs });
-  const again = first.kind === 'unreadable' && leftMs() > 0 && !request.signal.aborted;
-  const last = again ? await call(judgement, { mistake: first.mistake, timeoutMs: leftMs() }) : first;
-  const durationMs = Math.round(ports.clock.monotonic() - startedAt);
-  const usage = again ? sum(first.usage, last.usage) : last.usage;
-  return { ...(await verdictOf(judgement, last)), durationMs, usage };
+  const run = async (): Promise<Call | null> => {
+    if (isStopped(request)) return { kind: 'stopped', usage: null };
+    if (judges.parking.isClosed) return null;
+    const { name: driver } = judges.driver;
+    if (begins) ports.emit({ type: 'gate.started', scope, gate: gate.name, issue, tree, log, driver });
+    const startedAt = ports.clock.monotonic();
+    const last = await call(judgement, { mistake, failures, timeoutMs: gate.timeoutMs - spent.durationMs });
+    spent.durationMs += Math.round(ports.clock.monotonic() - startedAt);
+    spent.usage = sum(spent.usage, last.usage);
+    // Still inside the slot: whoever gets it next must know.
+    if (last.kind === 'broken' && last.isLimit) park(judgement, last);
+    return last;
+  };
+  for (;;) {
+    await judges.parking.over(request.signal);
+    const last = await ports.slots(run, request.scope !== 'issue');
+    if (last !== null) return last;
+  }
+}
+
+function park({ ports, judges }: Judgement, { reason, inMs }: Extract<Call, { kind: 'broken' }>): void {
+  if (!judges.parking.park(inMs)) return;
+  const over = new Date(ports.clock.now() + inMs).toISOString();
+  const message = `${reason}; ${judges.driver.name} is not called before ${over}`;
+  ports.emit({ type: 'run.notice', level: 'warning', message });
 }
 
 /** What one call came to. */
@@ -65,6 +127,17 @@ type Call = {
       readonly outcome: DriverOutcome<JudgeEnvelope>;
       readonly promptHash: string;
     }
+  /** What is around the judge broke. */
+  | {
+      readonly kind: 'broken';
+      readonly reason: string;
+      /** How long to wait before it is called again. */
+      readonly inMs: number;
+      /** A usage limit, which holds for every call of this driver. */
+      readonly isLimit: boolean;
+      readonly outcome: DriverOutcome<JudgeEnvelope>;
+      readonly promptHash: string;
+    }
   | {
       readonly kind: 'changed';
       readonly changes: readonly string[];
@@ -78,6 +151,7 @@ type Call = {
 
 interface Turn {
   readonly mistake: string | null;
+  readonly failures: number;
   readonly timeoutMs: number;
 }
 
@@ -107,6 +181,11 @@ async function inCheckout(judgement: Judgement, turn: Turn, checkout: ReadingChe
   if (ended.kind === 'timed-out') return { kind: 'timed-out', ...called };
   if (result.kind === 'finished' && ended.kind === 'exited') {
     return { kind: 'said', envelope: result.envelope, ...called };
+  }
+  if (result.kind === 'operation' || result.kind === 'usage-limit') {
+    const { reason, until } = result;
+    const inMs = judges.pauseMs(turn.failures + 1, until);
+    return { kind: 'broken', reason, inMs, isLimit: result.kind === 'usage-limit', ...called };
   }
   const reason = result.kind === 'finished' ? 'it gave its envelope, but did not exit' : result.reason;
   return { kind: 'unreadable', mistake: told.mistake() ?? 'there was no valid envelope', reason, ...called };
@@ -183,6 +262,7 @@ async function verdictOf(judgement: Judgement, last: Call): Promise<GateVerdict>
     }
     case 'changed':
     case 'timed-out':
+    case 'broken':
     case 'unreadable': {
       const { cause, finding } = redOf(gate, last);
       const by = { driver: judges.driver.name, model: last.outcome.model, promptHash: last.promptHash };
@@ -192,7 +272,10 @@ async function verdictOf(judgement: Judgement, last: Call): Promise<GateVerdict>
 }
 
 /** Nothing of this is about the work, so nothing of it is a worker's to repair. */
-function redOf(gate: JudgedGate, last: Extract<Call, { kind: 'changed' | 'timed-out' | 'unreadable' }>): Red {
+function redOf(
+  gate: JudgedGate,
+  last: Extract<Call, { kind: 'changed' | 'timed-out' | 'broken' | 'unreadable' }>,
+): Red {
   const { tail } = last.outcome;
   const errored = (what: string): Red => ({ cause: 'errored', finding: gateFinding(gate.name, what, tail) });
   switch (last.kind) {
@@ -204,6 +287,7 @@ function redOf(gate: JudgedGate, last: Extract<Call, { kind: 'changed' | 'timed-
     }
     case 'timed-out':
       return errored(`has no valid verdict: the judge timed out after ${formatLimit(gate.timeoutMs)}`);
+    case 'broken':
     case 'unreadable':
       return errored(`has no valid verdict: ${last.reason}; this says nothing about the work`);
   }

@@ -42,6 +42,20 @@ export interface JudgePorts {
     tree: Oid,
     use: (checkout: ReadingCheckout) => Promise<T>,
   ) => Promise<Result<T, SetupFailure>>;
+  /** How often in a row a call may break for want of what is around it. */
+  readonly failures: number;
+  /** How long to wait after such a call; `until`: when it says that it can be had again. */
+  readonly pauseMs: (failures: number, until: string | undefined) => number;
+  /** The pause that all take who call this driver. */
+  readonly parking: CallPause;
   /** The allow-list, the names of driver and gate, and `GIRO_SPEC`. What depends on the call is added to it. */
   readonly environment: (gate: JudgedGate) => Environment;
+}
+
+/** Whether a driver may be called now, for everybody who calls it. */
+export interface CallPause {
+  readonly isClosed: boolean;
+  /** True when that is the first to be heard of it. */
+  park(ms: number): boolean;
+  over(signal: AbortSignal): Promise<void>;
 }

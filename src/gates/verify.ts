@@ -94,20 +94,14 @@ function verifications(ports: VerifierPorts, judgePorts: JudgePorts | null): Ver
     },
   });
 
-  const inSlot = async (request: VerifyRequest): Promise<Verdict> => {
+  const commandsInSlot = async (request: VerifyRequest): Promise<readonly GateVerdict[]> => {
     // While this waited for room, somebody else may have paid for the same pass.
-    const due = await lookUp(request);
-    const known = allKnown(due);
-    if (known !== null) return report(request, known);
-    if (request.signal.aborted) return report(request, request.gates.map(cancelledVerdict));
-    const commands = await runCommands(
+    const due = (await lookUp(request)).filter(({ gate }) => gate.kind === 'command');
+    if (!request.signal.aborted) return runCommands(request, due);
+    return report(
       request,
-      due.filter(({ gate }) => gate.kind === 'command'),
-    );
-    const gates = request.gates.flatMap((gate) => (gate.kind === 'command' ? [] : [gate]));
-    const green = commands.every((verdict) => isAllowed(verdict, request.accepted));
-    const judged = await judges.judgeAll(bench(request), request, { gates, green });
-    return verdictOf([...commands, ...judged], request.accepted);
+      due.map(({ gate, known }) => known ?? cancelledVerdict(gate)),
+    ).gates;
   };
 
   const runCommands = async (request: VerifyRequest, due: readonly DueGate[]): Promise<readonly GateVerdict[]> => {
@@ -123,7 +117,13 @@ function verifications(ports: VerifierPorts, judgePorts: JudgePorts | null): Ver
     const known = allKnown(await lookUp(request));
     if (known !== null) return report(request, known);
     // What waits to land goes first: Issues that depend on it can start then.
-    return ports.slots(() => inSlot(request), request.scope !== 'issue');
+    const commands = await ports.slots(() => commandsInSlot(request), request.scope !== 'issue');
+    const gates = request.gates.flatMap((gate) => (gate.kind === 'command' ? [] : [gate]));
+    if (gates.length === 0) return verdictOf(commands, request.accepted);
+    // Each call of a judge waits for room of its own, so that a judge who has to pause takes it from nobody.
+    const green = commands.every((verdict) => isAllowed(verdict, request.accepted));
+    const judged = await judges.judgeAll(bench(request), request, { gates, green });
+    return verdictOf([...commands, ...judged], request.accepted);
   };
 
   return { keyOf, run, report };

@@ -126,6 +126,7 @@ function said(event: Event): Said {
       return saidOfAttempt(event);
     case 'gate.started':
     case 'gate.repeated':
+    case 'gate.retrying':
     case 'gate.finished':
       return saidOfGate(event);
     case 'candidate.made':
@@ -285,6 +286,12 @@ const wheres = {
 } as const;
 
 function saidOfGate(event: About<'gate'>): Said {
+  if (event.type === 'gate.retrying') {
+    const again = `is judged again in ${formatDuration(event.inMs)}`;
+    return {
+      text: `gate ${event.gate} ${again}${wheres[event.scope]}, ${count(event.failures, 'failure')} in a row: ${event.reason}`,
+    };
+  }
   const isProbe = event.type !== 'gate.repeated' && event.probing === true;
   const where = isProbe ? ' on the base with the tests of the Issue' : wheres[event.scope];
   if (event.type === 'gate.started') {

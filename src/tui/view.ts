@@ -217,7 +217,7 @@ function wholeText(whole: WholeWork): string {
     case 'plan':
       return `${whole.driver} plans ${whole.round === 0 ? 'the Issues' : `the gaps of round ${String(whole.round)}`}`;
     case 'waiting':
-      return `the plan waits: ${whole.reason}`;
+      return `${whole.what} waits: ${whole.reason}`;
     case 'gate':
       return `gate ${whole.gate}${whole.driver === null ? '' : ` by ${whole.driver}`} on ${whole.on === 'spec' ? 'the whole Spec' : 'its base'}`;
     default:

@@ -2,13 +2,14 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createDriver } from '../../src/drivers/create.js';
+import type { VerifierPorts } from '../../src/gates/gate.js';
 import type { JudgePorts } from '../../src/gates/judging.js';
 import { parseSpecSlug } from '../../src/issue.js';
 import { systemClock } from '../../src/platform/clock.js';
 import type { PromptGate } from '../../src/policy.js';
 import { judgeContract, judgeDriver, readingChanges } from '../mutations/parts.js';
 import { temporaryFolder } from '../rig/temp.js';
-import { bench, tree } from './bench.js';
+import { bench, tree, type Bench } from './bench.js';
 
 const review: PromptGate = {
   name: 'review',
@@ -22,6 +23,21 @@ const review: PromptGate = {
 
 /** Lets a program judge, in a folder of its own for each call. */
 async function judgedBy(script: string, changed: readonly string[] = []): Promise<readonly string[]> {
+  return (await judging(script, changed)).told;
+}
+
+/** What came of it. */
+interface Judging {
+  readonly told: readonly string[];
+  readonly at: Bench;
+  readonly finding: string;
+  /** What was waited for between calls, in order. */
+  readonly pauses: readonly string[];
+}
+
+async function judging(script: string, changed: readonly string[] = []): Promise<Judging> {
+  const pauses: string[] = [];
+  let inSlots = 0;
   const { path: folder } = await temporaryFolder();
   let calls = 0;
   const driver = createDriver(
@@ -53,11 +69,36 @@ async function judgedBy(script: string, changed: readonly string[] = []): Promis
       const changes = (): Promise<readonly string[]> => readingChanges(() => Promise.resolve(changed));
       return { ok: true, value: await use({ folder: checkout, slot, changes }) };
     },
-    environment: () => ({ PATH: process.env['PATH'] ?? '' }),
+    failures: 3,
+    pauseMs: (failures, until) => {
+      pauses.push(`pause ${String(failures)}${until === undefined ? '' : ` until ${until}`}`);
+      return 1;
+    },
+    parking: {
+      isClosed: false,
+      park: () => {
+        pauses.push(`park, ${String(inSlots)} in slots`);
+        return true;
+      },
+      over: () => {
+        if (inSlots > 0) throw new Error('a slot is held');
+        return Promise.resolve();
+      },
+    },
+    environment: () => ({ PATH: process.env['PATH'] ?? '', CALLS: folder }),
   };
-  const at = await bench({ judges });
+  const slots: VerifierPorts['slots'] = async (run) => {
+    inSlots += 1;
+    try {
+      return await run();
+    } finally {
+      inSlots -= 1;
+    }
+  };
+  const at = await bench({ judges, slots });
   const { passed, gates } = await at.verifier.verify(at.request([review]));
-  return [String(passed), gates[0]?.cause ?? 'pass', `${String(calls)} calls`];
+  const told = [String(passed), gates[0]?.cause ?? 'pass', `${String(calls)} calls`];
+  return { told, at, pauses, finding: gates[0]?.findings[0]?.message ?? '' };
 }
 
 function never(): never {
@@ -92,5 +133,50 @@ describe('a judge', () => {
 
   test('that changed its checkout has no verdict', async () => {
     expect(await judgedBy(saying(pass), ['a.txt'])).toEqual(['false', 'errored', '1 calls']);
+  });
+});
+
+describe('a judge that cannot work', () => {
+  const limited = `echo '{"status":"unavailable","reason":"usage-limit","until":"2030-01-01T00:00:00Z"}'; exit 75`;
+  const firstTimes = (times: number, then: string): string =>
+    `cat > /dev/null; echo x >> "$CALLS/calls"; test "$(wc -l < "$CALLS/calls")" -gt ${String(times)} && { ${then}; exit; }`;
+
+  test('is called again after a pause, as a worker is; no slot is held meanwhile, and its one retry is not used', async () => {
+    const unreadable = 'echo nothing';
+    const last = `test "$(wc -l < "$CALLS/calls")" -gt 3 && echo '${pass}' || ${unreadable}`;
+    const { told, pauses, at } = await judging(`${firstTimes(2, last)}\n${limited}`);
+    expect(told).toEqual(['true', 'pass', '4 calls']);
+    const until = 'until 2030-01-01T00:00:00.000Z';
+    expect(pauses).toEqual([`pause 1 ${until}`, 'park, 1 in slots', `pause 2 ${until}`, 'park, 1 in slots']);
+    const events = at.events.map(({ type }) => type).filter((type) => type.startsWith('gate.'));
+    const [started, retrying] = ['gate.started', 'gate.retrying'];
+    expect(events).toEqual([started, retrying, started, retrying, started, 'gate.finished']);
+    expect(at.events).toContainEqual(
+      expect.objectContaining({
+        type: 'gate.retrying',
+        gate: 'review',
+        reason: 'agent is unavailable: usage-limit',
+        failures: 2,
+      }),
+    );
+  });
+
+  test.each([
+    ['its program is killed', 'kill -9 $$', 'killed by SIGKILL'],
+    ['it is logged out', `echo '{"status":"unavailable","reason":"auth"}'; exit 75`, 'unavailable: auth'],
+  ])('is errored in the end, after so many calls in a row as [budget] failures allows: %s', async (_what, end, why) => {
+    const { told, pauses, finding } = await judging(`cat > /dev/null; ${end}`);
+    expect(told).toEqual(['false', 'errored', '3 calls']);
+    expect(pauses).toEqual(['pause 1', 'pause 2', 'pause 3']);
+    expect(finding).toContain(why);
+    expect(finding).toContain('3 times in a row');
+  });
+
+  test('and says so with another exit than 75 has merely said nothing', async () => {
+    expect(await judgedBy(`cat > /dev/null; echo '{"status":"unavailable","reason":"auth"}'`)).toEqual([
+      'false',
+      'errored',
+      '2 calls',
+    ]);
   });
 });

@@ -219,6 +219,15 @@ test('every other event has its sentence', () => {
     { ...redGate, scope: 'spec', issue: null, verdict: 'pass', cached: true, findings: [] },
     { type: 'attempt.judged', issue: store, attempt: 1, verdict: 'pass', findings: [] },
     { type: 'issue.retrying', issue: store, reason: 'rate limit', inMs: 30_000, failures: 2 },
+    {
+      type: 'gate.retrying',
+      scope: 'spec',
+      gate: 'accept',
+      issue: null,
+      reason: 'rate limit',
+      inMs: 30_000,
+      failures: 1,
+    },
     { type: 'candidate.made', issue: store, tip: oid('b'), tree: oid('d') },
     { type: 'candidate.conflicted', issue: store, tip: oid('b'), files: ['a.ts', 'b.ts'] },
     { type: 'candidate.rejected', issue: store, tip: oid('b'), findings: [{ message: 'exit code 1', gate: 'unit' }] },
@@ -234,6 +243,7 @@ test('every other event has its sentence', () => {
     auth           gate unit passed on the Spec (known from before)
     01-store       attempt 1 passed every gate
     01-store       retries in 30.0 s, 2 failures in a row: rate limit
+    auth           gate accept is judged again in 30.0 s on the Spec, 1 failure in a row: rate limit
     01-store       candidate on bbbbbbb: tree ddddddd
     01-store       conflicts with bbbbbbb in a.ts, b.ts
     01-store       red on top of bbbbbbb: unit: exit code 1

@@ -59,13 +59,17 @@ test('what is done for the Spec as a whole has a row of its own', () => {
     ...{ type: 'gate.started', scope: 'spec', gate: 'accept', issue: null, tree: oid('c'), log: '/log' },
     driver: 'codex',
   });
+  const pauses = event(92, {
+    ...{ type: 'gate.retrying', scope: 'spec', gate: 'accept', issue: null },
+    ...{ reason: 'usage-limit', inMs: 5000, failures: 1 },
+  });
   const passed = event(93, {
     ...{ type: 'gate.finished', scope: 'spec', gate: 'accept', issue: null, tree: oid('c'), verdict: 'pass' },
     ...{ ended: null, durationMs: 1, cached: false, findings: [] },
   });
   const row = (state: RunState): string | undefined => frame({ state }).split('\n')[2]?.trimEnd();
   const before = row(mixedRun);
-  const states = [planning, retrying, judged, passed].reduce<readonly RunState[]>(
+  const states = [planning, retrying, judged, pauses, passed].reduce<readonly RunState[]>(
     (all, next) => [...all, reduce(all.at(-1) ?? mixedRun, next)],
     [],
   );
@@ -73,6 +77,7 @@ test('what is done for the Spec as a whole has a row of its own', () => {
     'claude plans the gaps of round 2',
     'the plan waits: no network',
     'gate accept by codex on the whole Spec',
+    'gate accept waits: usage-limit',
     before,
   ]);
 });

@@ -50,6 +50,12 @@ describe('the published package', () => {
     const code = await Promise.all([...loaded].map((file) => readFile(path.join(root, 'dist', file), 'utf8')));
     expect(code.join('\n')).not.toMatch(/react\.(?:transitional\.)?element|reconciler/);
   });
+
+  test('is narrow text, of which V8 keeps one byte a character', async () => {
+    const files = (await readdir(path.join(root, 'dist'))).filter((file) => file.endsWith('.js'));
+    const texts = await Promise.all(files.map((file) => readFile(path.join(root, 'dist', file), 'utf8')));
+    expect(files.filter((_, at) => /[^\u0000-\u00ff]/.test(texts[at] ?? ''))).toEqual([]);
+  });
 });
 
 describe('third-party notices', () => {

@@ -165,7 +165,7 @@ class Cache<T> {
 type Edits = Map<string, TreeTarget | null | Edits>;
 
 /** Beyond it trees are stored though nobody wants them. */
-const maxPendingBytes = 2 * 1024 * 1024;
+const maxPendingBytes = 512 * 1024;
 
 /** Texts of Issues are read again and again; anything larger is not. */
 const largestKeptBlob = 64 * 1024;
@@ -174,9 +174,9 @@ const largestKeptBlob = 64 * 1024;
 export class Objects {
   readonly #ports: ObjectPorts;
   readonly #reader: ObjectReader;
-  readonly #trees = new Cache<Buffer>(2 * 1024 * 1024);
-  readonly #commits = new Cache<CommitInfo>(1024 * 1024);
-  readonly #blobs = new Cache<Buffer>(1024 * 1024);
+  readonly #trees = new Cache<Buffer>(1024 * 1024);
+  readonly #commits = new Cache<CommitInfo>(256 * 1024);
+  readonly #blobs = new Cache<Buffer>(512 * 1024);
   /** Trees that were made and that nothing stored names yet: many are only a step on the way to another, or a name. */
   readonly #pending = new Map<Oid, Buffer>();
   #pendingBytes = 0;

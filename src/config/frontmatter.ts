@@ -147,6 +147,8 @@ export function readFields(source: SourceText, split: Split): Fields {
   return plain === undefined ? readYamlFields(source, split) : { fields: plain, problems: [], readable: true };
 }
 
+const quoted = 'write one `key: value` a line; a value with a colon or # in it stands in quotes';
+
 /** Reads the keys with the yaml package. */
 export function readYamlFields(source: SourceText, split: Extract<Split, { kind: 'frontmatter' }>): Fields {
   const at = (start: number, end: number) => placeIn(source, split.yamlStart + start, end - start);
@@ -161,7 +163,7 @@ export function readYamlFields(source: SourceText, split: Extract<Split, { kind:
     ...at(pos[0], pos[1]),
     ...(code === 'DUPLICATE_KEY'
       ? { message: 'the same key stands here a second time', hint: 'keep one of them' }
-      : { message: `the frontmatter is not valid YAML: ${message}` }),
+      : { message: `the frontmatter is not valid YAML: ${message}`, hint: quoted }),
   }));
   if (document.errors.some(({ code }) => code !== 'DUPLICATE_KEY')) return unreadable(errors);
   const contents: unknown = document.contents;

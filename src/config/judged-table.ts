@@ -8,7 +8,7 @@ import { failed, ok, type Diagnostic, type Result } from '../failure.js';
 import { readManyIfExist } from '../platform/files.js';
 import type { GateScope, JudgedGate } from '../policy.js';
 import { checkTable, duration, reasonAgainst, variableNames, word, type Checked, type Problem } from './check.js';
-import { placeAtLine, quote, type SourceText } from './diagnostic.js';
+import { placeAtLine, placeIn, quote, type Place, type SourceText } from './diagnostic.js';
 import { distinct } from './fields.js';
 import { decode, readFields, splitFrontmatter } from './frontmatter.js';
 import type { TomlPath } from './toml.js';
@@ -58,18 +58,30 @@ function readPrompt({ name, path }: Named, input: unknown, context: GateContext)
 
 type Mistake = Pick<Problem, 'message' | 'hint' | 'elsewhere'>;
 
-/** One line that ends in `.md` is a path, everything else the rubric itself. */
+/** One line that ends in `.md` is a path, and one that can be nothing but a path must. Everything else is the rubric itself. */
 function rubricOf(
   written: string,
   repository: string,
 ): Result<{ readonly text: string; readonly source: string | null }, Mistake> {
   if (written.trim() === '') return failed({ message: '`rubric` is empty: the judge would have nothing to judge by' });
-  if (/[\r\n]/.test(written.trim()) || !written.trim().endsWith('.md')) return ok({ text: written, source: null });
   const source = written.trim();
+  if (!/^.*\.md$/i.test(source)) {
+    if (!isPath(source, repository)) return ok({ text: written, source: null });
+    const hint = 'name a .md file, or write the rubric itself here, in words';
+    return failed({ message: `${quote(source)} looks like a path, but is none of a .md file`, hint });
+  }
   const read = readText(source, { repository, key: 'rubric', hint: 'write it, or put the rubric itself here' });
   if (!read.ok) return read;
   if (read.value.text.trim() === '') return failed({ message: `the rubric ${quote(source)} is empty` });
   return ok({ text: read.value.text, source });
+}
+
+/** A judge must not be left with the name of a file to judge by. */
+function isPath(line: string, repository: string): boolean {
+  if (/^(?:\S*\/\S*|\S+\.\w{1,8})$/.test(line)) return true;
+  if (/[\r\n]/.test(line) || line.length > 200 || reasonAgainst(line) !== undefined) return false;
+  const read = bytesOf(join(repository, line));
+  return !read.ok || read.value !== null;
 }
 
 function readSkill({ name, path }: Named, input: unknown, context: GateContext): Checked<JudgedGate> {
@@ -91,7 +103,7 @@ function skillOf(path: string, repository: string): Result<Extract<JudgedGate, {
     const hint = `write ${JSON.stringify(posix.join(path === '' ? 'skills/review' : path, 'SKILL.md'))}`;
     return failed({ message: `\`skill\` must be the path of a SKILL.md, not ${quote(path)}`, hint });
   }
-  const read = readText(path, { repository, key: 'skill', hint: 'write it, or name the folder that has it' });
+  const read = readText(path, { repository, key: 'skill', hint: 'write it, or name another SKILL.md' });
   if (!read.ok) return read;
   const head = headOf(read.value);
   return head.ok ? ok({ path, ...head.value, text: read.value.text }) : failed(inThatFile(head.failure));
@@ -114,17 +126,27 @@ function headOf(source: SourceText): Result<{ readonly name: string; readonly de
   }
   const { fields, problems } = readFields(source, split.value);
   if (problems[0] !== undefined) return failed(problems[0]);
+  const valueOf = (key: string) => fields.find((field) => field.key === key)?.value;
   const textOf = (key: string): string => {
-    const value = fields.find((field) => field.key === key)?.value;
+    const value = valueOf(key);
     return value?.kind === 'text' ? value.text.trim() : '';
+  };
+  const placeOf = (key: string): Place => {
+    const value = valueOf(key);
+    return value === undefined ? start : placeIn(source, value.start, Math.max(1, value.end - value.start));
   };
   const [name, description] = [textOf('name'), textOf('description')];
   if (!/^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$/.test(name)) {
     const message = name === '' ? 'the skill has no `name`' : `${quote(name)} cannot be the name of a skill`;
-    return failed({ ...start, message, hint: 'use a-z, 0-9 and dashes, at most 64 characters' });
+    return failed({ ...placeOf('name'), message, hint: 'use a-z, 0-9 and dashes, at most 64 characters' });
   }
   if (description === '') {
-    return failed({ ...start, message: 'the skill has no `description`', hint: `such as\n${skillExample}` });
+    const message = 'the skill has no `description`';
+    return failed({ ...placeOf('description'), message, hint: `such as\n${skillExample}` });
+  }
+  if (split.value.body.trim() === '') {
+    const message = 'the skill has nothing below its frontmatter: the judge would have nothing to judge by';
+    return failed({ ...start, message, hint: 'write the procedure there' });
   }
   return ok({ name, description });
 }
@@ -138,7 +160,10 @@ function readText(
     return failed({ message: `\`${key}\` must be a path inside the repository (it ${reason}), not ${quote(path)}` });
   }
   const bytes = bytesOf(join(repository, path));
-  if (!bytes.ok) return failed({ message: `\`${key}\` names ${quote(path)}, which cannot be read: ${bytes.failure}` });
+  if (!bytes.ok) {
+    const why = bytes.failure === 'EISDIR' ? 'is a folder' : `cannot be read: ${bytes.failure}`;
+    return failed({ message: `\`${key}\` names ${quote(path)}, which ${why}`, hint });
+  }
   if (bytes.value === null) return failed({ message: `\`${key}\` names ${quote(path)}, which does not exist`, hint });
   const decoded = decode(path, bytes.value);
   if (decoded.ok) return decoded;

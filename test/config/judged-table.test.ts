@@ -74,18 +74,19 @@ test.each([
   ],
   ['a missing file', 'kind = "prompt"\nrubric = "no.md"', '"no.md"', '`rubric` names `no.md`, which does not exist'],
   ['an empty file', 'kind = "prompt"\nrubric = "empty.md"', '"empty.md"', 'the rubric `empty.md` is empty'],
-  [
-    'a folder',
-    'kind = "prompt"\nrubric = "dir.md"',
-    '"dir.md"',
-    '`rubric` names `dir.md`, which cannot be read: EISDIR',
-  ],
+  ['a folder', 'kind = "prompt"\nrubric = "dir.md"', '"dir.md"', '`rubric` names `dir.md`, which is a folder'],
   [
     'a file outside',
     'kind = "prompt"\nrubric = "../r.md"',
     '"../r.md"',
     '`rubric` must be a path inside the repository (it leaves the repository with ..), not `../r.md`',
   ],
+  ...['docs/rubrics/review', 'review.txt', 'dir.md/my rubric'].map((path) => [
+    `a path that is none of a .md file: ${path}`,
+    `kind = "prompt"\nrubric = "${path}"`,
+    `"${path}"`,
+    `\`${path}\` looks like a path, but is none of a .md file`,
+  ]),
   ['no skill', 'kind = "skill"', 'verify.g', '`skill` is missing'],
   [
     'a missing skill',
@@ -96,19 +97,27 @@ test.each([
   ['a folder for a skill', 'kind = "skill"\nskill = "s"', '"s"', '`skill` must be the path of a SKILL.md, not `s`'],
   ['the key of another kind', 'kind = "prompt"\nrubric = "x"\nrun = "true"', 'run', 'unknown key `run` in [verify.g]'],
 ])('%s is refused, with its place', async (_name, gate, mark, message) => {
-  const found = await mistakeOf(`[verify.g]\n${gate}\n`, { 'empty.md': ' \n', 'dir.md/x': '' });
+  const found = await mistakeOf(`[verify.g]\n${gate}\n`, { 'empty.md': ' \n', 'dir.md/my rubric': '' });
   expect(found.message).toBe(message);
   expect(underlined(found)).toBe(mark);
   expect(found.file).toBe('giro.toml');
 });
 
-test.each([
+test.each<[name: string, text: string, message: string, line?: number]>([
   ['no frontmatter', '# Accept\n', 'a skill begins with frontmatter'],
   ['no name', '---\ndescription: x\n---\n', 'the skill has no `name`'],
-  ['a name that is none', '---\nname: My Skill\ndescription: x\n---\n', '`My Skill` cannot be the name of a skill'],
+  ['a name that is none', '---\nname: My Skill\ndescription: x\n---\n', '`My Skill` cannot be the name of a skill', 2],
+  [
+    'nothing in it',
+    '---\nname: a\ndescription: x\n---\n\n',
+    'the skill has nothing below its frontmatter: the judge would have nothing to judge by',
+  ],
   ['no description', '---\nname: a\n---\n', 'the skill has no `description`'],
   ['an open frontmatter', '---\nname: a\n', 'the frontmatter is never closed'],
-])('a SKILL.md with %s is refused in its own file', async (_name, text, message) => {
-  const found = await mistakeOf('[verify.g]\nkind = "skill"\nskill = "s/SKILL.md"\n', { 's/SKILL.md': text });
-  expect([found.file, found.line, found.message]).toEqual(['s/SKILL.md', 1, message]);
-});
+] as readonly (readonly [string, string, string, number?])[])(
+  'a SKILL.md with %s is refused in its own file',
+  async (_name, text, message, line = 1) => {
+    const found = await mistakeOf('[verify.g]\nkind = "skill"\nskill = "s/SKILL.md"\n', { 's/SKILL.md': text });
+    expect([found.file, found.line, found.message]).toEqual(['s/SKILL.md', line, message]);
+  },
+);

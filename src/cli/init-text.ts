@@ -12,6 +12,9 @@ export interface PolicyParts {
   readonly hasClaude: boolean;
 }
 
+const exampleRubric =
+  'What the Issue asks for is done, and nothing else. Each new behaviour has a test that fails without it.';
+
 /** Writes `giro.toml`: short, commented, and valid as it stands. */
 export function policyText({ tests, setup, hooks, hasClaude }: PolicyParts): string {
   return [
@@ -27,6 +30,8 @@ export function policyText({ tests, setup, hooks, hasClaude }: PolicyParts): str
     '[verify]',
     ...testLines(tests),
     ...hooks.flatMap(hookLines),
+    '# What no command can say, a judge can: a fresh call of the agent above that sees nothing but the work, once an attempt.',
+    `# review = { kind = "prompt", rubric = ${tomlString(exampleRubric)} }`,
     '',
     '[worktree]',
     ...setupLines(setup),

@@ -54,6 +54,7 @@ describe('giro init', () => {
     expect(policyOf(folder, uncommented(toml)).gates.map((gate) => [gate.name, describeGate(gate)])).toEqual([
       ['test', 'npm test'],
       ['lint', 'npm run lint'],
+      ['review', 'a judge, by a rubric in giro.toml'],
     ]);
   });
 

@@ -114,10 +114,7 @@ test.each<[name: string, text: string, message: string, line?: number]>([
   ],
   ['no description', '---\nname: a\n---\n', 'the skill has no `description`'],
   ['an open frontmatter', '---\nname: a\n', 'the frontmatter is never closed'],
-] as readonly (readonly [string, string, string, number?])[])(
-  'a SKILL.md with %s is refused in its own file',
-  async (_name, text, message, line = 1) => {
-    const found = await mistakeOf('[verify.g]\nkind = "skill"\nskill = "s/SKILL.md"\n', { 's/SKILL.md': text });
-    expect([found.file, found.line, found.message]).toEqual(['s/SKILL.md', line, message]);
-  },
-);
+])('a SKILL.md with %s is refused in its own file', async (_name, text, message, line = 1) => {
+  const found = await mistakeOf('[verify.g]\nkind = "skill"\nskill = "s/SKILL.md"\n', { 's/SKILL.md': text });
+  expect([found.file, found.line, found.message]).toEqual(['s/SKILL.md', line, message]);
+});

@@ -100,6 +100,8 @@ export interface Finding {
   readonly line?: number;
   /** A bounded tail of the output that shows it. */
   readonly detail?: string;
+  /** Tells what one red shows from what another does that has the same message: a digest of the failed tests or the output. */
+  readonly shows?: string;
 }
 
 /** A red that a person accepted, by name (L10). */
@@ -114,9 +116,19 @@ export interface Waived {
 /** Name of a finding, the same for the same finding in a later attempt: eight hexadecimal digits. */
 export function findingId(finding: Finding): string {
   if (finding.id !== undefined) return finding.id;
-  const { gate = '', rule = '', file = '', test = '', message } = finding;
-  const parts = [gate, rule, file, test, withoutPlaces(message)];
+  const { gate = '', rule = '', file = '', test = '', shows, message } = finding;
+  const parts = [gate, rule, file, test, withoutPlaces(message), ...(shows === undefined ? [] : [shows])];
   return createHash('sha256').update(parts.join('\0')).digest('hex').slice(0, 8);
+}
+
+/** Digests what a red run shows, line by line, in any order and without times and places. Absent where it shows nothing. */
+export function digestOf(lines: readonly string[]): string | undefined {
+  const told = [...new Set(lines.map(withoutNumbers).filter((line) => line !== ''))].sort();
+  return told.length === 0 ? undefined : createHash('sha256').update(told.join('\n')).digest('hex').slice(0, 16);
+}
+
+function withoutNumbers(line: string): string {
+  return withoutPlaces(line.replaceAll('file://', '').replace(/^\s*\d+:\d+\b/, '<line>'));
 }
 
 /** What of a message is the reason itself: not when, not on which line, not in which temporary folder. */

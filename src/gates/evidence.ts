@@ -101,7 +101,7 @@ export function matchingLine(output: string, pattern: string): string | null {
 const longestLine = 4_096;
 
 /** The lines without colours and without blanks at their end; most are plain already. */
-function plainLines(output: string): readonly string[] {
+export function plainLines(output: string): readonly string[] {
   return output.split('\n').map((line) => {
     const start = line.length > longestLine ? line.slice(0, longestLine) : line;
     return (/^[\x20-\x7e]*$/.test(start) ? start : printableLines(start)).trimEnd();

@@ -2,11 +2,12 @@
 import type { Ended } from '../event.js';
 import { unreachable } from '../failure.js';
 import type { Evidence, Finding } from '../issue.js';
+import { digestOf } from '../issue.js';
 import { formatLimit } from '../platform/duration.js';
 import type { GroupMember } from '../platform/members.js';
 import { printable, tailLines } from '../platform/text.js';
 import type { GateRules } from '../policy.js';
-import { matchingLine, whyVacuous } from './evidence.js';
+import { isNamed, matchingLine, plainLines, whyVacuous } from './evidence.js';
 import type { GateCause } from './gate.js';
 
 /** What is known of a gate that ran. */
@@ -49,7 +50,7 @@ export function judgeGate(ending: GateEnding): Red | null {
         return changed.length === 0 ? judgeGreen(ending) : { cause: 'dirty', finding: dirtyFinding(gate, changed) };
       if (isNotFound(ended.code) && isOfTheGate(ending))
         return red(ending, 'cannot-run-here', `cannot run here: ${whatIsMissing(ended.code, ending)}`);
-      return red(ending, 'failed', `failed: exit ${String(ended.code)}${hint(ending)}`);
+      return red(ending, 'failed', `failed: exit ${String(ended.code)}${failedTests(ending)}${hint(ending)}`);
     case 'timed-out':
       return red(ending, 'timed-out', `timed out after ${formatLimit(ended.limitMs)}`);
     case 'stalled':
@@ -100,7 +101,15 @@ export function gateFinding(gate: string, what: string, output = ''): Finding {
 }
 
 function red(ending: GateEnding, cause: GateCause, what: string): Red {
-  return { cause, finding: gateFinding(ending.gate, what, ending.output) };
+  const { gate, evidence, output } = ending;
+  const finding = gateFinding(gate, what, output);
+  // Whoever accepts it accepts what was seen, not whatever else the gate may find one day.
+  const shows = cause === 'failed' ? digestOf(isNamed(evidence) ? evidence.failures : plainLines(output)) : undefined;
+  return { cause, finding: shows === undefined ? finding : { ...finding, shows } };
+}
+
+function failedTests({ evidence }: GateEnding): string {
+  return isNamed(evidence) ? `: ${listed(evidence.failures, 3)}` : '';
 }
 
 function dirtyFinding(gate: string, changed: readonly string[]): Finding {

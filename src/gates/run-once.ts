@@ -52,13 +52,12 @@ export async function runOnce({ ports, request, gate, checkout, shell }: Runner,
     signal: request.signal,
     clock: ports.clock,
   });
-  const output = await readTail(log, outputBytes);
+  // The same file, and the same test, has the same name in every checkout.
+  const output = (await readTail(log, outputBytes)).replaceAll(`${checkout.folder}/`, '');
   const isWhole = (await sizeOf(log)) <= outputBytes;
   const told =
     report === null ? null : isClear ? await readReport(report) : failed('cannot be reached inside the checkout');
-  // The same test has the same name in every checkout.
-  const evidence =
-    told?.ok === true ? told.value : ports.readEvidence(output.replaceAll(`${checkout.folder}/`, ''), isWhole);
+  const evidence = told?.ok === true ? told.value : ports.readEvidence(output, isWhole);
   const back = await bringBack(checkout, ended);
   // A report that the repository tracks was removed above, or is written anew: that is what it is for.
   const changed = back.changed.filter((file) => report === null || file !== trackedName(report.path));

@@ -72,10 +72,7 @@ export function specPacket(parts: SpecPacketParts): Packet {
     see: `git log --first-parent --stat giro/${spec}`,
     logs: parts.logs.slice(0, mostLogs),
     question: specQuestion(parts),
-    options: [
-      ...specOptions(parts.cause, spec),
-      ...acceptOption(spec, evidence, 'what has an id above no longer blocks this Spec: a waiver, named in the proof'),
-    ],
+    options: [...specOptions(parts.cause, spec), ...acceptOption(spec, evidence, 'this Spec')],
     next: `giro implement ${spec}`,
   };
 }
@@ -189,7 +186,7 @@ function issueOptions(parts: PacketParts): readonly PacketOption[] {
   return [
     { act: `giro answer ${target} "<text>"`, leadsTo: 'the next attempt is told the text; the budget starts again' },
     { act: `giro answer ${target} --retry`, leadsTo: 'tried again as it is; the budget starts again' },
-    ...acceptOption(target, evidence, 'what has an id above no longer blocks this Issue: a waiver, named in the proof'),
+    ...acceptOption(target, evidence, 'this Issue'),
     {
       act: `commit a fix on the branch ${parts.branch}, or change the files in its worktree`,
       leadsTo: 'your work is judged and integrated without an agent',
@@ -202,9 +199,15 @@ function issueOptions(parts: PacketParts): readonly PacketOption[] {
   ];
 }
 
-/** The ids stand beside the evidence: whoever accepts something should have read it. */
-function acceptOption(target: string, evidence: readonly Evidence[], leadsTo: string): readonly PacketOption[] {
-  return evidence.every(({ id }) => id === null) ? [] : [{ act: `giro answer ${target} --accept <id>...`, leadsTo }];
+/** The ids stand beside the evidence too: whoever accepts something should have read it. */
+function acceptOption(target: string, evidence: readonly Evidence[], what: string): readonly PacketOption[] {
+  const ids = [...new Set(evidence.flatMap(({ id }) => id ?? []))];
+  if (ids.length === 0) return [];
+  const leadsTo =
+    ids.length === 1
+      ? `this finding no longer blocks ${what}: a waiver, named in the proof`
+      : `these findings no longer block ${what}: waivers, named in the proof; leave out what is to block`;
+  return [{ act: `giro answer ${target} --accept ${ids.join(' ')}`, leadsTo }];
 }
 
 function questionOf(parts: PacketParts): string {

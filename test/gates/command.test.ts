@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { GateVerdict } from '../../src/gates/gate.js';
 import { findShell } from '../../src/gates/shell.js';
+import { findingId, type Finding } from '../../src/issue.js';
 import type { GateDefinition } from '../../src/policy.js';
 import { temporaryFolder } from '../rig/temp.js';
 import { FakeClock } from '../rig/clock.js';
@@ -227,5 +228,34 @@ describe('very large output', () => {
     const lines = findings[0]?.detail?.split('\n') ?? [];
     expect([lines.length, lines[0], lines.at(-1)]).toEqual([60, 'line 41', 'line 100']);
     expect(await readFile(log ?? '', 'utf8')).toContain('\u001b[32mline 1\u001b');
+  });
+});
+
+describe('the finding of a gate that failed', () => {
+  async function found(...lines: readonly string[]): Promise<Finding> {
+    const { findings } = await judge(`printf '%s\\n' ${lines.map((line) => `"${line}"`).join(' ')}; exit 1`);
+    const [finding] = findings;
+    if (finding === undefined) throw new Error('no finding');
+    return finding;
+  }
+
+  test('names the tests, and is another one when another test fails', async () => {
+    const one = await found('TAP version 13', 'not ok 1 - adds', '1..1', '# 12 processes');
+    const again = await found('TAP version 13', 'not ok 1 - adds', '1..1', '# 17 processes');
+    const two = await found('TAP version 13', 'not ok 1 - adds', 'not ok 2 - moves', '1..2');
+    expect(one.message).toBe('gate test failed: exit 1: adds');
+    expect(two.message).toBe('gate test failed: exit 1: adds, moves');
+    expect(findingId(again)).toBe(findingId(one));
+    expect(findingId(two)).not.toBe(findingId(one));
+  });
+
+  test('without names is another one when the output is, whatever its order, times, lines and folders', async () => {
+    const one = await found('$PWD/src/a/x.js', '  3:7 no-var', 'took 12 ms');
+    expect(findingId(await found('took 1.5 s', 'src/a/x.js', ' 41:2 no-var'))).toBe(findingId(one));
+    for (const others of [
+      ['src/b/x.js', '3:7 no-var', 'took 12 ms'],
+      ['src/a/x.js', '3:7 no-var', '4:1 no-eval', 'took 12 ms'],
+    ])
+      expect(findingId(await found(...others)), others.join()).not.toBe(findingId(one));
   });
 });

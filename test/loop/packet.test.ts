@@ -47,7 +47,7 @@ test('a packet says what was tried, the evidence, the question, and each way to 
       "question: expected 401. What should the next attempt do differently?",
       "option: giro answer s1/01-a "<text>" -> the next attempt is told the text; the budget starts again",
       "option: giro answer s1/01-a --retry -> tried again as it is; the budget starts again",
-      "option: giro answer s1/01-a --accept <id>... -> what has an id above no longer blocks this Issue: a waiver, named in the proof",
+      "option: giro answer s1/01-a --accept 21a0164a -> this finding no longer blocks this Issue: a waiver, named in the proof",
       "option: commit a fix on the branch giro-issue/s1/01-a, or change the files in its worktree -> your work is judged and integrated without an agent",
       "option: edit docs/specs/s1/issues/01-a.md (git restore --source=giro/s1 -- docs/specs/s1/issues/01-a.md brings it here) -> the next attempt is told the new text",
       "option: giro answer s1/01-a --wontfix -> given up; refused while another Issue depends on it",

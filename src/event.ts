@@ -2,7 +2,7 @@
 import type { Evidence, Finding, IssueId, IssueState, Oid, Phase, SpecSlug, Waived } from './issue.js';
 import type { RunScope } from './policy.js';
 import type { SpecState } from './spec.js';
-import type { Spending, Usage } from './usage.js';
+import type { BudgetStanding, Charge, Spending, Usage } from './usage.js';
 
 /** How a process ended: exactly one of these; the first reason wins. */
 export type Ended =
@@ -260,6 +260,19 @@ export type EventBody =
       readonly findings: readonly Finding[];
       /** What would block, had a person not accepted it; absent: nothing. */
       readonly waived?: readonly Waived[];
+    }
+  | {
+      readonly type: 'budget.charged';
+      readonly spec: SpecSlug;
+      /** `null`: the call was for the Spec as a whole. */
+      readonly issue: IssueId | null;
+      readonly role: Charge['role'];
+      readonly driver: string;
+      readonly usage: Usage;
+      /** What this run spent on the Spec so far. */
+      readonly sum: Spending;
+      /** Where the budgets of the Spec and of the run stand; only those that are set. */
+      readonly budgets: readonly BudgetStanding[];
     }
   | {
       readonly type: 'issue.retrying';

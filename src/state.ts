@@ -23,6 +23,7 @@ import { unreachable } from './failure.js';
 import type { IssueId, Oid, SpecSlug } from './issue.js';
 import { SharedMap } from './shared-map.js';
 import type { SpecState } from './spec.js';
+import type { SpentFacts } from './usage.js';
 
 /** What is known of an Issue; each state carries its data. */
 export type IssueProgress =
@@ -77,6 +78,8 @@ export interface RunState {
   /** What the Spec as a whole asks; `null`: it asks nothing. */
   readonly asks: { readonly cause: SpecCause; readonly question: string } | null;
   readonly issues: SharedMap<IssueId, IssueView>;
+  /** What this run spent on it; `null`: no call of a model has ended. */
+  readonly spent: SpentFacts | null;
   readonly notices: readonly {
     readonly level: 'info' | 'warning';
     readonly message: string;
@@ -118,6 +121,7 @@ export const emptyState: RunState = {
   whole: null,
   asks: null,
   issues: SharedMap.of([]),
+  spent: null,
   notices: [],
   result: null,
 };
@@ -283,6 +287,8 @@ export function reduce(state: RunState, event: Event): RunState {
             ? { kind: 'integrating', since: event.at, step: 'queued', message: null, log: null }
             : { kind: 'between', since: event.at, reason: event.findings[0]?.message ?? event.verdict },
       }));
+    case 'budget.charged':
+      return { ...state, spent: { sum: event.sum, budgets: event.budgets } };
     case 'issue.retrying':
       return withIssue(state, event.issue, (view) => ({
         ...view,

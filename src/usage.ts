@@ -29,6 +29,21 @@ export interface Spending {
   readonly unknownTokens: number;
 }
 
+/** What one budget of money or tokens stands at. */
+export interface BudgetStanding {
+  /** As giro.toml calls it, such as `run-cost`. */
+  readonly key: `${'issue' | 'spec' | 'run'}-${'cost' | 'tokens'}`;
+  /** In US dollars, or in tokens; what is unknown counts as the budget counts it. */
+  readonly spent: number;
+  readonly limit: number;
+}
+
+/** What was spent, and what the budgets stand at. */
+export interface SpentFacts {
+  readonly sum: Spending;
+  readonly budgets: readonly BudgetStanding[];
+}
+
 /** Before the first call. */
 export const noSpending: Spending = { calls: 0, costUsd: 0, unknownCosts: 0, tokens: 0, unknownTokens: 0 };
 
@@ -85,6 +100,18 @@ export function formatSpending(sum: Spending): string {
   const money = shownSum(formatCost(sum.costUsd), sum.unknownCosts, sum.calls) ?? 'cost unknown';
   const tokens = shownSum(formatTokens(sum.tokens), sum.unknownTokens, sum.calls);
   return [money, ...(tokens === null ? [] : [tokens])].join(' · ');
+}
+
+/** Shows what a budget stands at: `run-cost $0.62 of $20.00`. */
+export function formatStanding({ key, spent, limit }: BudgetStanding): string {
+  const format = key.endsWith('-cost') ? formatCost : formatTokens;
+  return `${key} ${format(spent)} of ${format(limit)}`;
+}
+
+/** Shows what was spent, and of which budgets; empty when nobody knows of any and there is no budget. */
+export function formatSpent({ sum, budgets }: SpentFacts): string {
+  const shown = isUnknown(sum) ? [] : [formatSpending(sum)];
+  return [...shown, ...budgets.map(formatStanding)].join(', ');
 }
 
 /** Says whether no call of a sum reported anything. */

@@ -1,6 +1,8 @@
 /** The last lines of a backlog: what is proved, what is asked of whom, what was not reached. Pure. */
 import type { BacklogResult, RunReason } from '../event.js';
 import type { SpecSlug } from '../issue.js';
+import type { SpentFacts } from '../usage.js';
+import { spentLines } from './ending.js';
 import { exitCodes, type ExitCode } from './exit.js';
 
 /** How one Spec of a backlog ended. */
@@ -29,7 +31,7 @@ const words: Readonly<Record<BacklogResult['result'], string>> = {
 /** Composes the end of a night. The very last line says the result. */
 export function backlogEnding(
   outcomes: readonly SpecOutcome[],
-  { stopped }: { readonly stopped: string | null },
+  { stopped, spent }: { readonly stopped: string | null; readonly spent: SpentFacts | null },
 ): BacklogEnding {
   const specs = outcomes.map(({ spec, result, why }) => ({ spec, result, why: oneLine(why) }));
   const width = Math.max(0, ...specs.map(({ result }) => words[result].length));
@@ -45,7 +47,7 @@ export function backlogEnding(
     exit,
     reason: reasonOf(exit, stopped),
     specs,
-    lines: [...lines, lastLine({ exit, stopped, summary, specs })],
+    lines: [...lines, ...spentLines(spent), lastLine({ exit, stopped, summary, specs })],
   };
 }
 

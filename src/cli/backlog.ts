@@ -31,6 +31,8 @@ import { write, type Terminal } from './show.js';
 import { stackOf } from './stacking.js';
 import { whileShown, type Shown } from './showing.js';
 import type { Budget, Policy } from '../policy.js';
+import { gateFacts } from '../gates/definition.js';
+import { gatePreview, runPreview } from './plan-preview.js';
 import { giroVersion } from './version.js';
 
 interface Asked {
@@ -48,21 +50,28 @@ export async function implementBacklog(opened: Opened, asked: Asked): Promise<Pr
   if (!limit.ok) return refuse(limit.failure);
   const specs = await readBacklog({ git, top, policy: policy.value, at: systemClock.iso() });
   if (!specs.ok) return refuse(specs.failure);
-  if (options.dryRun) return preview(specs.value, asked);
+  const budget = { ...policy.value.budget, run: limit.value };
+  if (options.dryRun) return preview(specs.value, { ...policy.value, budget }, asked);
   await makeFolder(opened.runFolder);
   return whileShown({ ...opened, options, terminal, specs: 'several' }, (shown) =>
     runNight({ opened, options, policy: policy.value, specs: specs.value, limit: limit.value }, shown),
   );
 }
 
-function preview(specs: readonly BacklogSpec[], { options, terminal }: Asked): ProcessEnd {
+function preview(specs: readonly BacklogSpec[], policy: Policy, { options, terminal }: Asked): ProcessEnd {
   const items = specs.map((spec) => itemOf(spec, specs));
   const lines = items.map(({ spec, title, why }, at) => `${String(at + 1).padStart(3)}  ${spec}: ${title}  (${why})`);
+  const { worker, planner } = policy.roles;
+  const gates = policy.gates.map(gateFacts);
   const text = options.json
-    ? JSON.stringify({ specs: items })
-    : [...lines, ...(lines.length === 0 ? ['there is no Spec to run'] : []), 'nothing was started or written'].join(
-        '\n',
-      );
+    ? JSON.stringify({ specs: items, gates, budget: policy.budget, driver: worker, planner })
+    : [
+        ...lines,
+        ...(lines.length === 0
+          ? ['there is no Spec to run']
+          : [...gatePreview(policy), ...runPreview(policy, options)]),
+        'nothing was started or written',
+      ].join('\n');
   write(terminal, `${text}\n`);
   return { exit: specs.some((spec) => spec.plan === 'wrong') ? exitCodes.error : exitCodes.proof };
 }
@@ -107,7 +116,10 @@ async function runNight(night: Night, shown: Shown): Promise<ProcessEnd> {
       running.consider();
     };
     const outcomes = await running.run();
-    const ending = backlogEnding(outcomes, { stopped: shown.stopped() ?? shared.spending.refused });
+    const ending = backlogEnding(outcomes, {
+      stopped: shown.stopped() ?? shared.spending.refused,
+      spent: shared.spending.sum.calls === 0 ? null : shared.spending,
+    });
     feed.emit({ type: 'backlog.finished', ...ending, gitProcesses: opened.git.processes() });
     const by = stopping.by();
     return by === null ? { exit: ending.exit } : { signal: by };

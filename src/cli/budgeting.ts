@@ -1,4 +1,5 @@
 /** The budgets of a run: what giro.toml and the command line allow, and what the Histories say was spent. */
+import type { Emit } from '../event.js';
 import { historyOf } from '../config/splice.js';
 import { silentDriver, unknownHint } from '../config/budget-table.js';
 import { failed, ok, type Failure, type Result } from '../failure.js';
@@ -15,11 +16,23 @@ import type { Shared } from './shared.js';
 
 /** Opens the budgets of a Spec with what the integration branch tells; records of Issues in progress are taken over later. */
 export async function openBudget(
-  request: { readonly git: Git; readonly prepared: Prepared; readonly shared: Pick<Shared, 'clock' | 'spending'> },
+  request: {
+    readonly git: Git;
+    readonly prepared: Prepared;
+    readonly shared: Pick<Shared, 'clock' | 'spending'>;
+    readonly emit: Emit;
+  },
   opened: OpenedSpec,
 ): Promise<SpecBudget> {
-  const { git, prepared, shared } = request;
-  const budget = new SpecBudget(prepared.policy.budget, { run: shared.spending, clock: shared.clock });
+  const { git, prepared, shared, emit } = request;
+  const { spec } = prepared;
+  const budget = new SpecBudget(prepared.policy.budget, {
+    run: shared.spending,
+    clock: shared.clock,
+    charged: (charged) => {
+      emit({ type: 'budget.charged', spec, ...charged });
+    },
+  });
   const text = await readIssueText(git, opened.tip, `${specsFolder}/${prepared.spec}/SPEC.md`);
   budget.take(null, ledgerOf(readHistory(text === null ? '' : historyOf(text))));
   for (const issue of opened.issues) budget.take(issue.id, ledgerOf(readHistory(issue.history)));

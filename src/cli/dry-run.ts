@@ -4,18 +4,20 @@ import { shortOid, type Oid } from '../issue.js';
 import { buildGraph } from '../scheduler/graph.js';
 import { exitCodes } from './exit.js';
 import type { ImplementOptions, ProcessEnd } from './options.js';
-import { gatePreview, planPreview } from './plan-preview.js';
+import { gatePreview, planPreview, runPreview } from './plan-preview.js';
+import type { Budget } from '../policy.js';
 import type { Prepared } from './prepare.js';
 import { write, type Terminal } from './show.js';
 
 /** The plan, the waves, the gates and the budget; nothing is written or spent. */
 export function dryRun(
   prepared: Prepared,
-  head: Oid,
+  { head, run }: { readonly head: Oid; readonly run: Budget['run'] },
   { options, terminal }: { readonly options: ImplementOptions; readonly terminal: Terminal },
 ): ProcessEnd {
   const { spec } = prepared.parsed;
-  const { policy, intake, tip } = prepared;
+  const { intake, tip } = prepared;
+  const policy = { ...prepared.policy, budget: { ...prepared.policy.budget, run } };
   const graph = buildGraph(spec.issues);
   if (options.json) {
     const issues = spec.issues.map((issue) => ({
@@ -45,8 +47,8 @@ export function dryRun(
       return `wave ${String(index + 1).padEnd(5)}${names.join(', ')}`;
     }),
     ...gatePreview(policy),
-    `driver    ${policy.roles.worker}, ${String(options.concurrency ?? policy.limits.agents)} at once`,
     ...planPreview(spec.issues.length, policy),
+    ...runPreview(policy, options),
     ...spec.ignored.map((file) => `ignored   ${file.path} (${file.reason})`),
     ...(intake.edited.length > 0 ? [`taken in  ${intake.edited.join(', ')}`] : []),
     'nothing was started or written',

@@ -6,6 +6,7 @@ import { printable } from '../platform/text.js';
 import { specsFolder } from '../spec.js';
 import type { IssueView } from '../state.js';
 import { rootCause } from '../state.js';
+import { formatSpent, type SpentFacts } from '../usage.js';
 import { notesRef } from '../store/notes.js';
 import { branchName, issueRef } from '../store/refs.js';
 import { readWaivers, type Waiver } from '../store/waivers.js';
@@ -23,6 +24,8 @@ export interface EndingParts {
   readonly waivers: readonly Waiver[];
   readonly stray: readonly string[];
   readonly stopped: string | null;
+  /** What the run spent; `null`: no call of a model has ended. */
+  readonly spent: SpentFacts | null;
   /** Tips of the Issues' branches; only when the run was stopped. */
   readonly branches: ReadonlyMap<string, Oid>;
   /** How `giro/<spec>` gets into the person's branch; see `bringIn`. */
@@ -41,13 +44,14 @@ export interface Ending {
 /** Composes the end of a run. The very last line says the result. */
 export function endingOf(parts: EndingParts): Ending {
   const stray = parts.stray.map((file) => `changed in your checkout during the run, not by giro: ${printable(file)}`);
+  const spent = spentLines(parts.spent);
   const done = [...parts.states.values()].filter((state) => state === 'done').length;
   const total = parts.states.size;
   const standing = `${String(done)} of ${String(total)} Issues integrated; giro/${parts.spec} is at ${shortOid(parts.tip)}`;
   switch (parts.end.kind) {
     case 'proof': {
       const summary = `${proofWith(parts.waivers)}: ${standing}, verified`;
-      const lines = [...stray, ...parts.bringIn, ...waiverLines(parts.waivers), summary];
+      const lines = [...stray, ...parts.bringIn, ...waiverLines(parts.waivers), ...spent, summary];
       return { kind: 'proof', summary, exit: exitCodes.proof, lines };
     }
     case 'stopped':
@@ -59,6 +63,7 @@ export function endingOf(parts: EndingParts): Ending {
           ...stray,
           ...askedLines(parts).map((line) => `asks  ${line}`),
           ...openLines(parts),
+          ...spent,
           standing,
           `stopped: ${parts.stopped ?? parts.end.reason ?? 'on request'}; go on with: giro implement ${parts.spec}`,
         ],
@@ -66,7 +71,7 @@ export function endingOf(parts: EndingParts): Ending {
     case 'held': {
       const asked = askedLines(parts).map((line) => `asks  ${line}`);
       const summary = `needs a human: ${printable(parts.end.message)}`;
-      const lines = [...stray, ...asked, ...waitingLines(parts), standing, summary];
+      const lines = [...stray, ...asked, ...waitingLines(parts), ...spent, standing, summary];
       return { kind: 'needs-human', summary, exit: exitCodes.needsHuman, lines };
     }
     case 'needs-human': {
@@ -88,6 +93,7 @@ export function endingOf(parts: EndingParts): Ending {
           ...validate,
           ...asked.map((line) => `asks  ${line}`),
           ...waitingLines(parts),
+          ...spent,
           standing,
           howToAnswer(parts),
           `needs a human: ${first}`,
@@ -110,6 +116,12 @@ export async function provedLines(git: OpenedGit, spec: SpecSlug, tip: Oid): Pro
   const waivers = await readWaivers(git, spec, tip);
   const proof = `${proofWith(waivers)}: giro/${spec} is at ${shortOid(tip)}, verified; nothing to do`;
   return [...(await howToTake(git, spec, tip)), ...waiverLines(waivers), proof];
+}
+
+/** Says what the run spent, where somebody knows or a budget is set. */
+export function spentLines(spent: SpentFacts | null): readonly string[] {
+  const shown = spent === null ? '' : formatSpent(spent);
+  return shown === '' ? [] : [`spent  ${shown}`];
 }
 
 /** Says "proof", and how many reds of it a person accepted. */

@@ -64,7 +64,9 @@ async function implementSpec(
   const { policy, parsed, tip } = prepared.value;
   const stack = await stackOf({ git, policy }, { ...parsed.spec, tip });
   if (!stack.ok) return refuse(stack.failure);
-  if (options.dryRun) return dryRun(prepared.value, git.user.head, asked);
+  const limit = runLimit(policy, options.maxCost);
+  if (!limit.ok) return refuse(limit.failure);
+  if (options.dryRun) return dryRun(prepared.value, { head: git.user.head, run: limit.value }, asked);
   const proved = await provedAlready(git, prepared.value);
   if (proved !== null) {
     const event = provedAlreadyEvent(git, prepared.value, proved);
@@ -72,8 +74,6 @@ async function implementSpec(
     write(terminal, options.json ? `${ndjsonOf(line)}\n` : `${proved.join('\n')}\n`);
     return { exit: exitCodes.proof };
   }
-  const limit = runLimit(prepared.value.policy, options.maxCost);
-  if (!limit.ok) return refuse(limit.failure);
   const run = {
     opened,
     prepared: prepared.value,

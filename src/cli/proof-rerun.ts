@@ -52,7 +52,10 @@ export async function runAgain(subject: RerunSubject, runFolder: string): Promis
     remember: false,
     // No judge is called again, so nobody pauses.
     jitter: () => 0,
-    budget: new SpecBudget(policy.budget, { run: shared.spending, clock: systemClock }),
+    budget: new SpecBudget(policy.budget, {
+      ...{ run: shared.spending, clock: systemClock },
+      charged: () => undefined,
+    }),
   });
   if (!workshop.ok) return [{ what: 'the gates again', holds: false, detail: failureText(workshop.failure) }];
   const gates = [...new Set([...specGates(policy), ...dueGates(policy.gates, 'integration', [])])].filter(

@@ -154,6 +154,7 @@ async function finish(run: SpecRun, ended: EngineEnd): Promise<Ending> {
     tip: ended.tip,
     states: ended.states,
     views: run.state().issues,
+    spent: run.state().spent,
     waivers: ended.waivers,
     stray: ended.stray,
     stopped: run.stopped(),

@@ -13,20 +13,29 @@ import { buildGraph } from '../scheduler/graph.js';
 import { checkGraph } from '../scheduler/graph.js';
 import { specsFolder, type Spec, type SpecState } from '../spec.js';
 import { reduce, rootCause, emptyState, type RunState } from '../state.js';
-import { readBranches, readFacts, type IssueBranches } from '../store/facts.js';
-import { packetQuestion, readHistory, sinceAnswer } from '../store/history.js';
+import { readBranches, readStandings, type IssueBranches } from '../store/facts.js';
+import { packetQuestion, readHistory, sinceAnswer, type HistoryEntry } from '../store/history.js';
 import { findBase } from '../store/intake.js';
 import { spendingOf } from '../store/ledger.js';
 import { lockOwner } from '../store/lock.js';
 import { newestRecord, readIssueText, readSpecAt } from '../store/read.js';
 import { branchName, integrationRef, issueRef } from '../store/refs.js';
-import { addSpending, formatSpending, isUnknown, noSpending, type Spending } from '../usage.js';
+import {
+  addSpending,
+  formatSpent,
+  formatSpending,
+  isUnknown,
+  noSpending,
+  type BudgetStanding,
+  type Spending,
+} from '../usage.js';
 import type { OpenedGit } from '../worktree/git-types.js';
 import type { Packet } from '../packet.js';
 import { packetOf, packetText } from './packet-text.js';
 import { exitCodes, type ExitCode } from './exit.js';
 import { renderFailure } from './failure-text.js';
 import { readCheckout } from './checkout-files.js';
+import { standingsNow, type Standings } from './status-budgets.js';
 import { write, type Terminal } from './show.js';
 import { findIssue, parseTarget, someOf, type Target } from './target.js';
 
@@ -57,6 +66,8 @@ interface IssueStatusJson {
   readonly branch?: string;
   /** What its calls of models took so far; absent: none was made. */
   readonly spending?: Spending;
+  /** What its budgets of money and tokens stand at since a person answered last; only those that are set. */
+  readonly budgets?: readonly BudgetStanding[];
   readonly question?: string;
   readonly worktree?: string;
 }
@@ -71,6 +82,8 @@ interface SpecStatusJson {
   readonly running: { readonly pid: number; readonly host: string } | null;
   /** What the calls for it and for its Issues took so far. */
   readonly spending: Spending;
+  /** What its budgets of money and tokens stand at since a person answered last; only those that are set. */
+  readonly budgets?: readonly BudgetStanding[];
   /** What the Spec as a whole asks. */
   readonly question?: string;
   readonly issues: readonly IssueStatusJson[];
@@ -109,7 +122,7 @@ async function showAll(git: OpenedGit, options: StatusOptions, terminal: Termina
   const specs: SpecStatusJson[] = [];
   const failures: Failure[] = [];
   for (const slug of await knownSpecs(git, top)) {
-    const read = await readSpec(git, slug, top);
+    const read = await readSpec(git, slug, { top, terminal });
     if (read.ok) specs.push(read.value);
     else failures.push(read.failure);
   }
@@ -124,7 +137,7 @@ async function showOne(
   wanted: Pick<StatusOptions, 'json'> & Exclude<Target, { kind: 'backlog' }>,
   terminal: Terminal,
 ): Promise<ExitCode> {
-  const read = await readSpec(git, wanted.spec, git.user.topLevel);
+  const read = await readSpec(git, wanted.spec, { top: git.user.topLevel, terminal });
   if (!read.ok) return refuse(read.failure);
   const spec = read.value;
   if (wanted.kind === 'spec') {
@@ -159,7 +172,14 @@ async function knownSpecs(git: OpenedGit, top: string | null): Promise<readonly 
   return [...names].sort().flatMap((name) => parseSpecSlug(name) ?? []);
 }
 
-async function readSpec(git: OpenedGit, slug: SpecSlug, top: string | null): Promise<Result<SpecStatusJson, Failure>> {
+/** Whose checkout and environment a status is read with. */
+interface Place {
+  readonly top: string | null;
+  readonly terminal: Terminal;
+}
+
+async function readSpec(git: OpenedGit, slug: SpecSlug, place: Place): Promise<Result<SpecStatusJson, Failure>> {
+  const { top } = place;
   const tip = await git.readRef(integrationRef(slug));
   const parsed = tip === null ? await parseCheckout(slug, top) : await readSpecAt(git, tip, slug);
   if (!parsed.ok) return parsed;
@@ -173,12 +193,18 @@ async function readSpec(git: OpenedGit, slug: SpecSlug, top: string | null): Pro
     });
   const graph = buildGraph(spec.issues);
   const branches = await readBranches(git, slug);
-  const facts = await readFacts(git, {
+  const standings = await readStandings(git, {
     spec,
     branches: tip === null ? new Map() : branches,
     wave: (id) => graph.wave(id),
   });
+  const facts = standings.map((standing) => standing.facts);
   const worktrees = await worktreesOf(git, slug);
+  const entries = await specEntries(git, slug, tip);
+  const budgets = await standingsNow(
+    place,
+    new Map([[null, entries] as const, ...standings.map((one) => [one.facts.id, one.history] as const)]),
+  );
   return ok({
     spec: slug,
     title: spec.title,
@@ -186,24 +212,31 @@ async function readSpec(git: OpenedGit, slug: SpecSlug, top: string | null): Pro
     base: tip === null ? null : await findBase(git, tip),
     tip,
     running: await lockOwner(git.commonDir, slug),
-    ...(await toldBy(git, { slug, tip, state: spec.state }, facts)),
-    issues: issuesJson({ spec, facts, branches, worktrees, tip, head: git.user.head }),
+    ...toldBy(entries, spec.state, facts),
+    ...setOnly(budgets.get(null)),
+    issues: issuesJson({ spec, facts, branches, worktrees, budgets, tip, head: git.user.head }),
   });
 }
 
 /** What SPEC.md tells: what the newest packet asks, as long as nobody answered, and what was spent with that of the Issues. */
-async function toldBy(
-  git: OpenedGit,
-  { slug, tip, state }: { readonly slug: SpecSlug; readonly tip: Oid | null; readonly state: SpecState },
+function toldBy(
+  entries: readonly HistoryEntry[],
+  state: SpecState,
   facts: readonly IssueFacts[],
-): Promise<Pick<SpecStatusJson, 'question' | 'spending'>> {
+): Pick<SpecStatusJson, 'question' | 'spending'> {
   const ofIssues = facts.reduce((sum, issue) => addSpending(sum, issue.spending ?? noSpending), noSpending);
-  if (tip === null) return { spending: ofIssues };
-  const text = await readIssueText(git, tip, `${specsFolder}/${slug}/SPEC.md`);
-  const entries = readHistory(text === null ? '' : historyOf(text));
   const spending = addSpending(ofIssues, spendingOf(entries));
   const question = state === 'needs-human' ? packetQuestion(sinceAnswer(entries)) : '';
   return { spending, ...(question === '' ? {} : { question }) };
+}
+
+async function specEntries(git: OpenedGit, slug: SpecSlug, tip: Oid | null): Promise<readonly HistoryEntry[]> {
+  const text = tip === null ? null : await readIssueText(git, tip, `${specsFolder}/${slug}/SPEC.md`);
+  return readHistory(text === null ? '' : historyOf(text));
+}
+
+function setOnly(budgets: readonly BudgetStanding[] = []): Pick<SpecStatusJson, 'budgets'> {
+  return budgets.length === 0 ? {} : { budgets };
 }
 
 async function parseCheckout(
@@ -241,6 +274,7 @@ function issuesJson(parts: {
   readonly facts: readonly IssueFacts[];
   readonly branches: IssueBranches;
   readonly worktrees: ReadonlyMap<string, string>;
+  readonly budgets: Standings;
   readonly tip: Oid | null;
   readonly head: Oid;
 }): readonly IssueStatusJson[] {
@@ -261,7 +295,7 @@ function issuesJson(parts: {
       dependsOn: fact.dependsOn,
       ...(waiting === undefined ? {} : { waitsFor: waiting.on }),
       ...(branch === undefined ? {} : { branch }),
-      ...(fact.spending === undefined ? {} : { spending: fact.spending }),
+      ...(fact.spending === undefined ? {} : { spending: fact.spending, ...setOnly(parts.budgets.get(fact.id)) }),
       ...(fact.question === undefined || fact.question === '' ? {} : { question: fact.question }),
       ...(worktree === undefined ? {} : { worktree }),
     };
@@ -316,7 +350,7 @@ function specText(spec: SpecStatusJson): string {
     spec.running === null
       ? 'nothing is running on it'
       : `running: process ${String(spec.running.pid)} on ${printable(spec.running.host)}`,
-    ...(spec.spending.calls === 0 ? [] : [`spent ${formatSpending(spec.spending)}`]),
+    ...(spec.spending.calls === 0 ? [] : [`spent ${spentText(spec.spending, spec.budgets)}`]),
     ...(spec.question === undefined ? [] : [`asks: ${printable(spec.question)}`]),
     '',
     ...spec.issues.flatMap((issue) => issueLines(issue, table)),
@@ -325,6 +359,12 @@ function specText(spec: SpecStatusJson): string {
     ...nextLines(spec),
   ];
   return `${lines.join('\n')}\n`;
+}
+
+function spentText(sum: Spending, budgets: readonly BudgetStanding[] = []): string {
+  return isUnknown(sum)
+    ? [formatSpending(sum), formatSpent({ sum, budgets })].filter((part) => part !== '').join(', ')
+    : formatSpent({ sum, budgets });
 }
 
 /** What all rows share. */
@@ -343,7 +383,8 @@ function issueLines(issue: IssueStatusJson, { width, asking }: Table): readonly 
   const attempts =
     issue.attempts === 0 ? '' : ` · ${String(issue.attempts)} ${issue.attempts === 1 ? 'attempt' : 'attempts'}`;
   // Where nothing at all is known, the line of the Spec says so once.
-  const spent = issue.spending === undefined || isUnknown(issue.spending) ? '' : ` · ${formatSpending(issue.spending)}`;
+  const sum = issue.spending === undefined ? '' : formatSpent({ sum: issue.spending, budgets: issue.budgets ?? [] });
+  const spent = sum === '' ? '' : ` · ${sum}`;
   const root = issue.waitsFor;
   const waits = root === undefined ? '' : ` · waits for ${root}${asking.has(root) ? ', which needs a human' : ''}`;
   return [

@@ -1,5 +1,5 @@
 /** What may be spent on calls of models, as arithmetic. Pure. */
-import { formatCost, formatTokens, leastCall, type Charge, type Usage } from '../usage.js';
+import { formatCost, formatTokens, leastCall, type BudgetStanding, type Charge, type Usage } from '../usage.js';
 
 /** An amount of money and of tokens. */
 export interface Amount {
@@ -40,6 +40,11 @@ export function minus(left: Amount, right: Amount): Amount {
   return { costUsd: Math.max(0, left.costUsd - right.costUsd), tokens: Math.max(0, left.tokens - right.tokens) };
 }
 
+/** Gives the larger of each. */
+export function largerOf(left: Amount, right: Amount): Amount {
+  return { costUsd: Math.max(left.costUsd, right.costUsd), tokens: Math.max(left.tokens, right.tokens) };
+}
+
 /** Decides a call that is counted at `amount`: whatever runs is counted at its own. */
 export function decide(accounts: readonly Account[], amount: Amount): Decision {
   for (const account of accounts) {
@@ -51,6 +56,14 @@ export function decide(accounts: readonly Account[], amount: Amount): Decision {
     return within(all.costUsd, limit.costUsd, waiting) && within(all.tokens, limit.tokens, waiting);
   });
   return { kind: fits ? 'open' : 'wait' };
+}
+
+/** Says what is spent of each limit that there is. */
+export function standingsOf(accounts: readonly Account[]): readonly BudgetStanding[] {
+  return accounts.flatMap(({ scope, limit, spent }): readonly BudgetStanding[] => [
+    ...(limit.costUsd === null ? [] : [{ key: `${scope}-cost` as const, spent: spent.costUsd, limit: limit.costUsd }]),
+    ...(limit.tokens === null ? [] : [{ key: `${scope}-tokens` as const, spent: spent.tokens, limit: limit.tokens }]),
+  ]);
 }
 
 function refusalOf({ scope, limit, spent }: Account, amount: Amount): Refusal | null {

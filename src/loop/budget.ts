@@ -11,10 +11,20 @@ import type { Clock } from '../platform/clock.js';
 import { formatLimit } from '../platform/duration.js';
 import type { Allowance, Budget } from '../policy.js';
 import type { Ledger, Spell } from '../record.js';
-import { addUsage, noSpending, type Charge, type Spending, type Usage } from '../usage.js';
+import {
+  addUsage,
+  noSpending,
+  type BudgetStanding,
+  type Charge,
+  type SpentFacts,
+  type Spending,
+  type Usage,
+} from '../usage.js';
 import {
   counted,
   decide,
+  largerOf,
+  standingsOf,
   LargestCalls,
   minus,
   nothing,
@@ -56,8 +66,15 @@ export interface Budgeting {
   refusedTo(issue: IssueId): Refusal | null;
 }
 
+/** A call that has ended, and what that comes to. */
+export interface Charged extends Call, SpentFacts {
+  readonly usage: Usage;
+}
+
 /** What one run spends, over all of its Specs. */
 export class RunBudget {
+  /** Of all of its Specs: the first call of the next one is not counted as if nothing were known. */
+  readonly largest = new LargestCalls();
   readonly #limit: Account['limit'];
   readonly #waiting = new Set<() => void>();
   #spent: Amount = nothing;
@@ -77,6 +94,11 @@ export class RunBudget {
   /** Why the run has no budget left for a call that was wanted; `null`: it had for all of them. */
   get refused(): string | null {
     return this.#refused;
+  }
+
+  /** What its limits stand at. */
+  get budgets(): readonly BudgetStanding[] {
+    return standingsOf([this.account]);
   }
 
   refuse(why: string): void {
@@ -135,10 +157,16 @@ export class SpecBudget implements Budgeting {
   readonly #largest = new LargestCalls();
   readonly #refusedTo = new Map<IssueId, Refusal>();
   readonly #working: WorkingTime;
+  readonly #charged: (charged: Charged) => void;
+  #sum: Spending = noSpending;
   #refused: Refusal | null = null;
 
-  constructor(budget: Pick<Budget, 'issue' | 'spec' | 'unknownCost'>, parts: { run: RunBudget; clock: Clock }) {
+  constructor(
+    budget: Pick<Budget, 'issue' | 'spec' | 'unknownCost'>,
+    parts: { run: RunBudget; clock: Clock; charged: (charged: Charged) => void },
+  ) {
     this.#budget = budget;
+    this.#charged = parts.charged;
     this.#run = parts.run;
     this.#startedAt = parts.clock.now();
     this.#working = new WorkingTime(parts.clock);
@@ -155,7 +183,7 @@ export class SpecBudget implements Budgeting {
   async ask(call: Call, signal: AbortSignal): Promise<Asked> {
     for (;;) {
       if (signal.aborted) return { kind: 'stopped' };
-      const amount = this.#largest.of(call);
+      const amount = largerOf(this.#largest.of(call), this.#run.largest.of(call));
       const late = this.#outOfTime(call.issue);
       const decision =
         late === null ? decide(this.#accounts(call.issue), amount) : ({ kind: 'refused', refusal: late } as const);
@@ -174,6 +202,11 @@ export class SpecBudget implements Budgeting {
     } finally {
       stop();
     }
+  }
+
+  /** What the budgets of money and tokens of an Issue stand at, or of the Spec and the run (`null`). */
+  standings(issue: IssueId | null): readonly BudgetStanding[] {
+    return standingsOf(this.#accounts(issue).filter(({ scope }) => (scope === 'issue') === (issue !== null)));
   }
 
   refused(): Refusal | null {
@@ -215,8 +248,10 @@ export class SpecBudget implements Budgeting {
         now.spent = plus(now.spent, real);
         // The time of a judge is told with that of its gates.
         if (call.role !== 'judge') now.timeMs += durationMs;
-        this.#largest.see({ ...call, usage });
+        for (const largest of [this.#largest, this.#run.largest]) largest.see({ ...call, usage });
         this.#run.settle(amount, { amount: real, usage });
+        this.#sum = addUsage(this.#sum, usage);
+        this.#charged({ ...call, usage, sum: this.#sum, budgets: this.standings(null) });
       },
     };
   }

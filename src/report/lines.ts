@@ -7,6 +7,7 @@ import type { Evidence, Finding, IssueId } from '../issue.js';
 import { printable, printableLines } from '../platform/text.js';
 import type { BacklogState } from '../backlog-state.js';
 import type { RunState } from '../state.js';
+import { formatStanding, formatUsage } from '../usage.js';
 
 /** How much is said: `quiet` what counts in the end, `normal` what changes something, `verbose` every event. */
 export type Level = 'quiet' | 'normal' | 'verbose';
@@ -38,6 +39,7 @@ const verboseTypes: ReadonlySet<Event['type']> = new Set([
   'issue.queued',
   'candidate.made',
   'spec.state',
+  'budget.charged',
 ]);
 
 /**
@@ -109,6 +111,8 @@ function said(event: Event): Said {
     case 'run.stopping':
     case 'run.finished':
       return saidOfRun(event);
+    case 'budget.charged':
+      return { text: saidOfCharge(event) };
     case 'spec.snapshotted':
     case 'spec.imported':
     case 'spec.validated':
@@ -211,6 +215,11 @@ function saidOfSpec(event: Exclude<About<'spec'>, PlanEvent>): Said {
     default:
       return unreachable(event);
   }
+}
+
+function saidOfCharge({ role, driver, usage, budgets }: About<'budget'>): string {
+  const took = formatUsage(usage).join(', ');
+  return [`the ${role} (${driver}) took ${took}`, ...budgets.map(formatStanding)].join('; ');
 }
 
 function saidOfPlan(event: PlanEvent): Said {

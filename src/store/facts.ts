@@ -12,6 +12,13 @@ import { issueRefPrefix } from './refs.js';
 /** Branches of the Issues of a Spec, by Issue. */
 export type IssueBranches = ReadonlyMap<string, Oid>;
 
+/** The Issues of a Spec, and where they are looked for. */
+interface FactsRequest {
+  readonly spec: Spec;
+  readonly branches: IssueBranches;
+  readonly wave: (id: IssueId) => number;
+}
+
 /** Lists the Issue branches of a Spec. */
 export async function readBranches(git: Git, spec: SpecSlug): Promise<IssueBranches> {
   const prefix = issueRefPrefix(spec);
@@ -19,11 +26,19 @@ export async function readBranches(git: Git, spec: SpecSlug): Promise<IssueBranc
   return new Map([...refs].map(([ref, oid]) => [ref.slice(prefix.length), oid]));
 }
 
+/** How an Issue stands, and the History that says so. */
+export interface IssueStanding {
+  readonly facts: IssueFacts;
+  readonly history: readonly HistoryEntry[];
+}
+
 /** Tells how each Issue stands. An Issue in progress is read from its own branch, one at rest from the Spec's files. */
-export async function readFacts(
-  git: Git,
-  request: { readonly spec: Spec; readonly branches: IssueBranches; readonly wave: (id: IssueId) => number },
-): Promise<readonly IssueFacts[]> {
+export async function readFacts(git: Git, request: FactsRequest): Promise<readonly IssueFacts[]> {
+  return (await readStandings(git, request)).map(({ facts }) => facts);
+}
+
+/** The same with the History of each. */
+export async function readStandings(git: Git, request: FactsRequest): Promise<readonly IssueStanding[]> {
   const own = new Map<IssueId, string | null>();
   const read = request.spec.issues.map((issue) => {
     const branch = request.branches.get(issue.id);
@@ -32,7 +47,7 @@ export async function readFacts(
     return readOwn(git, branch, issue.path).then((text) => own.set(issue.id, text));
   });
   await Promise.all(read.filter((reading) => reading !== undefined));
-  return request.spec.issues.map((issue) => factsOf(issue, own.get(issue.id) ?? null, request.wave(issue.id)));
+  return request.spec.issues.map((issue) => standingOf(issue, own.get(issue.id) ?? null, request.wave(issue.id)));
 }
 
 /** The file as the engine wrote it last, below what a person may have put on the branch. */
@@ -41,7 +56,7 @@ async function readOwn(git: Git, branch: Oid, path: string): Promise<string | nu
   return record === null ? null : readIssueText(git, record, path);
 }
 
-function factsOf(issue: Issue, own: string | null, wave: number): IssueFacts {
+function standingOf(issue: Issue, own: string | null, wave: number): IssueStanding {
   const common = { id: issue.id, title: issue.title, wave, dependsOn: issue.dependsOn };
   const published = readHistory(issue.history);
   const mine = own === null ? null : { ...readCheckpoint(own), history: readHistory(historyOf(own)) };
@@ -52,16 +67,17 @@ function factsOf(issue: Issue, own: string | null, wave: number): IssueFacts {
   if (mine.state !== 'in-progress') return atRest(issue.state, common, published);
   const attempts = lastAttempt(mine.history);
   const phase = mine.phase === null ? {} : { phase: mine.phase };
-  return { ...common, state: 'in-progress', attempts, ...phase, ...spent(mine.history) };
+  const facts = { ...common, state: 'in-progress' as const, attempts, ...phase, ...spent(mine.history) };
+  return { facts, history: mine.history };
 }
 
 function atRest(
   state: IssueState,
   common: Pick<IssueFacts, 'id' | 'title' | 'wave' | 'dependsOn'>,
   history: readonly HistoryEntry[],
-): IssueFacts {
+): IssueStanding {
   const question = state === 'needs-human' ? { question: packetQuestion(history) } : {};
-  return { ...common, state, attempts: lastAttempt(history), ...question, ...spent(history) };
+  return { facts: { ...common, state, attempts: lastAttempt(history), ...question, ...spent(history) }, history };
 }
 
 function spent(history: readonly HistoryEntry[]): Pick<IssueFacts, 'spending'> {

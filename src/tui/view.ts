@@ -11,6 +11,7 @@ import { helpPane, logPane, wholePane } from './pane.js';
 import type { Pane } from './pane.js';
 import { ellipsisOf, rowOf } from './rows.js';
 import { precise } from './status.js';
+import { formatSpending, formatStanding, isUnknown, type SpentFacts } from '../usage.js';
 import { clamp } from './ui.js';
 import type { Extent, UiState } from './ui.js';
 import { truncate } from './width.js';
@@ -155,10 +156,11 @@ function filled(lines: readonly Line[], rows: number): readonly Line[] {
 
 function header(input: ViewInput, listing: Listing): readonly Line[] {
   const { state, columns: cells, unicode } = input;
+  const standing = counts(listing);
   const name = state.spec === null ? 'giro' : `${printable(state.title)} (${state.spec})`;
   const lines = [
     ends([{ text: name, tone: 'strong' }], stageText(input), { cells, unicode, keep: 'right' }),
-    ends(counts(listing), [{ text: factsOf(state), tone: 'dim' }], { cells, unicode, keep: 'left' }),
+    ends(standing, [factsOf(state, cells - widthOf(standing) - 2)], { cells, unicode, keep: 'left' }),
   ];
   const message = messageOf(state);
   if (message !== null) lines.push([{ ...message, text: truncate(message.text, cells, ellipsisOf(unicode)) }]);
@@ -194,8 +196,19 @@ function counts({ counts: count }: Listing): readonly Span[] {
     .flatMap((part, index) => (index === 0 ? [part] : [{ text: ', ', tone: 'dim' as const }, part]));
 }
 
-function factsOf(state: RunState): string {
-  return `${state.concurrency} at once${state.tip === null ? '' : `, tip ${shortOid(state.tip)}`}`;
+/** Beside the counts: what was spent comes before what does not change, and that is whole or not there. */
+function factsOf(state: RunState, room: number): Span {
+  const spent = state.spent === null ? '' : spentOf(state.spent);
+  const fixed = `${state.concurrency} at once${state.tip === null ? '' : `, tip ${shortOid(state.tip)}`}`;
+  const parts = spent === '' ? [fixed] : [`${spent}, ${fixed}`, spent, fixed];
+  return { text: parts.find((text) => text.length <= room) ?? fixed, tone: 'dim' };
+}
+
+/** The sum, and the budget that is nearest to its end. */
+function spentOf({ sum, budgets }: SpentFacts): string {
+  const [tightest] = [...budgets].sort((left, right) => right.spent / right.limit - left.spent / left.limit);
+  if (tightest !== undefined) return formatStanding(tightest);
+  return isUnknown(sum) ? '' : formatSpending(sum);
 }
 
 /** The one thing worth a row of its own: why it stops, what to do next, what is done for all, or the newest warning. */

@@ -42,6 +42,7 @@ function ending(change: Partial<EndingParts>) {
     views: new Map(),
     waivers: [],
     stray: [],
+    spent: null,
     stopped: null,
     branches: new Map(),
     bringIn: [],

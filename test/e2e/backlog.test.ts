@@ -1,4 +1,4 @@
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { BacklogResult, Event } from '../../src/event.js';
@@ -153,6 +153,64 @@ test('tips that do not go together ask a human before anything starts; merged by
   const again = await night(project);
   expect(results(again)).toMatchObject({ both: 'proved' });
   expect(await project.show('giro/both', 'same.txt')).toBe('left');
+});
+
+test('tips that merge and are red together ask a human before an agent is paid; mended by hand, the Spec goes on', async () => {
+  const project = await makeBacklog(
+    {
+      b1: { issues: ['01-a'] },
+      b2: { issues: ['01-a'] },
+      top: { frontmatter: 'depends-on: [b1, b2]', issues: ['01-a'] },
+    },
+    {
+      agent: 'touch "$HOME/call.$GIRO_SPEC"; echo "by $GIRO_SPEC" > "$GIRO_SPEC.txt"\n',
+      verify: 'test = "! test -f b1.txt || ! test -f b2.txt || test -f both.txt"',
+    },
+  );
+  const first = await night(project);
+  expect(first.code, first.stderr).toBe(2);
+  expect(results(first)).toEqual({ b1: 'proved', b2: 'proved', top: 'needs-human' });
+  expect(eventsOf(first, 'spec.escalated')).toMatchObject([{ spec: 'top', cause: 'stack-red' }]);
+  expect(await readdir(project.home)).not.toContain('call.top');
+  expect((await project.giro(['status', 'top'])).stdout).toContain('giro/b2');
+  // As the packet says: merged and mended in a worktree of giro/top.
+  const mending = join(project.folder, 'mending');
+  await project.git('worktree', 'add', '-q', mending, 'giro/top');
+  await project.git('-C', mending, 'merge', '-q', '--no-edit', 'giro/b2');
+  await writeFile(join(mending, 'both.txt'), 'they go together\n');
+  await project.git('-C', mending, 'add', 'both.txt');
+  await project.git('-C', mending, 'commit', '-qm', 'b1 and b2 go together');
+  await project.git('worktree', 'remove', mending);
+  const again = await night(project);
+  expect(again.code, again.stdout + again.stderr).toBe(0);
+  expect(await project.show('giro/top', 'top.txt')).toBe('by top');
+});
+
+test('the cost limit of a night holds all of its Specs together, and the next night goes on', async () => {
+  const project = await makeBacklog(
+    { one: { issues: ['01-a', '02-b'] }, three: { issues: ['01-a'] }, two: { issues: ['01-a'] } },
+    {
+      run: ['./agent.sh'],
+      toml: '[driver.paid]\nkind = "command"\nrun = ["./agent.sh"]\nreports-cost = true\n[roles]\nworker = "paid"\nplanner = "paid"\n',
+    },
+  );
+  await project.write(
+    'agent.sh',
+    '#!/bin/sh\necho "by $GIRO_SPEC" > "$GIRO_SPEC-$GIRO_ISSUE.txt"\necho \'{"status":"done","usage":{"cost-usd":0.4}}\'\n',
+    0o755,
+  );
+  const first = await night(project, '--max-cost', '1.3', '-c', '1');
+  expect(first.code, first.stderr).toBe(2);
+  expect(eventsOf(first, 'attempt.started')).toHaveLength(3);
+  expect(results(first)).toEqual({ one: 'proved', three: 'proved', two: 'unfinished' });
+  const [finished] = eventsOf(first, 'backlog.finished');
+  expect(finished).toMatchObject({ exit: 2, reason: 'stopped' });
+  expect(finished?.lines.slice(-2)).toEqual([
+    'spent  $1.20, run-cost $1.20 of $1.30',
+    'stopped: [budget] run-cost is reached: $1.20 of $1.30 spent, and the next call is counted at $0.40; 2 of 3 Specs proved, 1 unfinished; go on with: giro implement docs/specs',
+  ]);
+  const second = await night(project, '--max-cost', '1.3');
+  expect([second.code, eventsOf(second, 'attempt.started').length]).toEqual([0, 1]);
 });
 
 test('a single Spec starts at the proven tip as well, and is refused while there is none', async () => {

@@ -1,7 +1,8 @@
 import { readdir } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { eventsOf, makeProject, type Project, type ProjectSetup } from '../rig/giro.js';
+import { blocksOf, readText } from '../docs/markdown.js';
+import { eventsOf, makeProject, unchangedBy, type Project, type ProjectSetup } from '../rig/giro.js';
 
 /** An agent that says what it cost, and leaves a trace of each of its calls. */
 function agentAt(costUsd: number, work = 'echo "$GIRO_ATTEMPT" > "$GIRO_ISSUE.txt"'): string {
@@ -27,12 +28,44 @@ test('what a call took stands in History, in the events and in the last lines', 
   expect(run.code).toBe(0);
   expect(await project.issueFile('01-a')).toMatch(/^base .* · \$0\.31 · 12\.3k tokens · /m);
   expect(eventsOf(run, 'attempt.finished')[0]?.usage).toEqual({ costUsd: 0.31, tokens: 12_300 });
+  expect(eventsOf(run, 'budget.charged')).toMatchObject([
+    { issue: '01-a', role: 'worker', driver: 'paid', budgets: [{ key: 'run-cost', spent: 0.31, limit: 5 }] },
+  ]);
+  expect(eventsOf(run, 'run.finished')[0]?.lines.at(-2)).toBe('spent  $0.31 · 12.3k tokens, run-cost $0.31 of $5.00');
   const { stdout } = await project.giro(['status', 's1']);
   expect(stdout).toContain('spent $0.31 · 12.3k tokens');
-  expect(stdout).toMatch(/01-a .* · 1 attempt · \$0\.31 · 12\.3k tokens/);
+  expect(stdout).toMatch(/01-a .* · 1 attempt · \$0\.31 · 12\.3k tokens, issue-tokens 12\.3k tokens of 100\.0k tokens/);
   const json: unknown = JSON.parse((await project.giro(['status', 's1', '--json'])).stdout);
   const spending = { calls: 1, costUsd: 0.31, unknownCosts: 0, tokens: 12_300, unknownTokens: 0 };
   expect(json).toMatchObject({ spending, issues: [{ id: '01-a', spending }] });
+  expect(json).toMatchObject({ issues: [{ budgets: [{ key: 'issue-tokens', spent: 12_300, limit: 100_000 }] }] });
+});
+
+test('the example of docs/budgets.md does what the text says', async () => {
+  const blocks = blocksOf(readText('docs/budgets.md'));
+  const block = (part: string) => blocks.find(({ text }) => text.includes(part))?.text ?? '';
+  const project = await makeProject({ spec: 'greeting', issues: {} });
+  await project.write('docs/specs/greeting/SPEC.md', block('docs/specs/greeting/SPEC.md'));
+  await project.write('docs/specs/greeting/issues/01-hello.md', block('issues/01-hello.md'));
+  await project.write('giro.toml', block('[verify]'));
+  await project.write('agent.sh', block('#!/bin/sh'), 0o755);
+  const run = await project.giro(['implement', 'greeting', '--max-cost', '5']);
+  expect(run.code, run.stderr).toBe(0);
+  const promised = /with `(spent [^`]*)`/.exec(readText('docs/budgets.md'))?.[1];
+  expect(run.stdout.trimEnd().split('\n').at(-2)).toBe(promised);
+});
+
+test('a dry run says what may be spent, as it is with --max-cost, of one Spec and of all', async () => {
+  const project = await paid({ budget: 'run-cost = 20\nspec-cost = 5\nissue-tokens = 100000\nissue-time = "2h"' });
+  for (const target of ['s1', 'docs/specs']) {
+    const dry = (...more: readonly string[]) =>
+      unchangedBy(project, () => project.giro(['implement', target, '--dry-run', ...more]));
+    expect((await dry('--max-cost', '7')).stdout).toContain(
+      'an Issue at most 100.0k tokens, 2h; a Spec at most $5.00; the run at most $7.00',
+    );
+    const json: unknown = JSON.parse((await dry('--json')).stdout);
+    expect(json).toMatchObject({ budget: { run: { costUsd: 20 }, spec: { costUsd: 5 }, issue: { tokens: 100_000 } } });
+  }
 });
 
 test('the budget of an Issue stops before the attempt that could exceed it; running again begins it anew', async () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { issueOf, budgetOf, policyOf } from './rig.js';
-import { RunBudget, SpecBudget, unionMs, type Asked, type Ticket } from '../../src/loop/budget.js';
+import { RunBudget, SpecBudget, unionMs, type Asked, type Charged, type Ticket } from '../../src/loop/budget.js';
 import { decide, nothing, plus, type Account } from '../../src/loop/budget-account.js';
 import type { Policy } from '../../src/policy.js';
 import { unknownUsage } from '../../src/usage.js';
@@ -30,6 +30,30 @@ async function spend(on: SpecBudget, costUsd: number | null, more: { issue?: typ
   return asked.kind;
 }
 
+test('each call that ends tells what it took, what that comes to, and where the budgets stand', async () => {
+  const told: Charged[] = [];
+  const own = budgetOf(
+    { issue: { ...none, costUsd: 2 }, spec: { ...none, costUsd: 5 }, run: { costUsd: 9, tokens: null } },
+    new FakeClock(),
+    (charged) => told.push(charged),
+  );
+  await spend(own, 0.3);
+  await spend(own, null, { issue: second });
+  expect(told[0]).toMatchObject({ issue: first, role: 'worker', driver: 'claude', usage: { costUsd: 0.3 } });
+  // What nobody knows counts as the largest that was seen.
+  expect(told[1]).toMatchObject({
+    sum: { calls: 2, costUsd: 0.3, unknownCosts: 1 },
+    budgets: [
+      { key: 'run-cost', spent: 0.6, limit: 9 },
+      { key: 'spec-cost', spent: 0.6, limit: 5 },
+    ],
+  });
+  expect(own.standings(first)).toEqual([{ key: 'issue-cost', spent: 0.3, limit: 2 }]);
+  const asked = await own.ask(worker(), signal);
+  ticketOf(asked).close(null);
+  expect(told).toHaveLength(2);
+});
+
 describe('a call is made only when it fits', () => {
   test('at what the largest of its kind took, and at the least that any is counted at', async () => {
     const own = budget({ issue: { ...none, costUsd: 1 } });
@@ -51,13 +75,23 @@ describe('a call is made only when it fits', () => {
     expect(await spend(own, 0.3, { issue: second })).toBe('refused');
     expect(own.refused()?.scope).toBe('spec');
     const run = new RunBudget({ costUsd: 0.5, tokens: null });
-    const parts = { run, clock: new FakeClock() };
-    expect(await spend(new SpecBudget(policyOf().budget, parts), 0.3)).toBe('open');
+    const parts = { run, clock: new FakeClock(), charged: () => undefined };
+    expect(await spend(new SpecBudget(policyOf().budget, parts), 0.2)).toBe('open');
     const other = new SpecBudget(policyOf().budget, parts);
     expect(await spend(other, 0.25)).toBe('open');
     expect(await spend(other, 0.1)).toBe('refused');
     expect(other.refused()?.scope).toBe('run');
-    expect(run.sum).toMatchObject({ calls: 2, costUsd: 0.55 });
+    expect(run.sum).toMatchObject({ calls: 2, costUsd: 0.45 });
+  });
+
+  test('what one Spec of the run took, the first call of the next one is counted at', async () => {
+    const parts = {
+      ...{ run: new RunBudget({ costUsd: 1, tokens: null }), clock: new FakeClock() },
+      charged: () => undefined,
+    };
+    expect(await spend(new SpecBudget(policyOf().budget, parts), 0.6)).toBe('open');
+    expect(await spend(new SpecBudget(policyOf().budget, parts), 0.6)).toBe('refused');
+    expect(parts.run.refused).toContain('$0.60 of $1.00 spent, and the next call is counted at $0.60');
   });
 
   test('tokens are held like money', async () => {

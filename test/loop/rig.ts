@@ -14,7 +14,7 @@ import {
 } from '../../src/issue.js';
 import type { IssueEnd } from '../../src/loop/decide.js';
 import { runIssue } from '../../src/loop/issue-loop.js';
-import { RunBudget, SpecBudget } from '../../src/loop/budget.js';
+import { RunBudget, SpecBudget, type Charged } from '../../src/loop/budget.js';
 import { Parking } from '../../src/loop/parking.js';
 import type { IssueLoopPorts, IssueRecord, LaneAnswer, Taken, WorkFolders } from '../../src/loop/ports.js';
 import type { GateDefinition, Policy } from '../../src/policy.js';
@@ -454,9 +454,13 @@ export function gate(name: string, on: GateDefinition['on'] = ['issue', 'integra
 }
 
 /** The budgets of a Spec alone in its run. */
-export function budgetOf(budget: Partial<Policy['budget']>, clock: FakeClock): SpecBudget {
+export function budgetOf(
+  budget: Partial<Policy['budget']>,
+  clock: FakeClock,
+  charged: (charged: Charged) => void = () => undefined,
+): SpecBudget {
   const own = ledgerBudget(policyOf(budget).budget);
-  return new SpecBudget(own, { run: new RunBudget(own.run), clock });
+  return new SpecBudget(own, { run: new RunBudget(own.run), clock, charged });
 }
 
 const unlimited = { timeMs: null, tokens: null, costUsd: null };

@@ -254,3 +254,16 @@ test('every other event has its sentence', () => {
     auth           stopping: interrupted"
   `);
 });
+
+test('what a call took is said to those who want to know everything, with what the budgets stand at', () => {
+  const charged: EventBody = {
+    ...{ type: 'budget.charged', spec, issue: store, role: 'worker', driver: 'claude' },
+    usage: { costUsd: 0.31, tokens: 12_300 },
+    sum: { calls: 1, costUsd: 0.31, unknownCosts: 0, tokens: 12_300, unknownTokens: 0 },
+    budgets: [{ key: 'run-cost', spent: 0.31, limit: 20 }],
+  };
+  expect(line(charged)).toBeNull();
+  expect(line(charged, 'verbose')).toMatch(
+    /the worker \(claude\) took \$0\.31, 12\.3k tokens; run-cost \$0\.31 of \$20\.00$/,
+  );
+});

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { EventBody } from '../../src/event.js';
 import { issueStatus, reduce } from '../../src/state.js';
 import type { RunState } from '../../src/state.js';
 import { listingOf } from '../../src/tui/listing.js';
@@ -50,6 +51,22 @@ test('a Spec that has no Issues yet shows that it is planned', () => {
   const shown = frame({ state, log: ['reading SPEC.md'] });
   expect(shown).toMatch(/^claude plans the Issues *$/m);
   expect(shown).toMatch(/^── plan by claude ─+ *\nreading SPEC\.md/m);
+});
+
+test('the header says what was spent of the budget that is nearest to its end, where there is room', () => {
+  const sum = { calls: 2, costUsd: 0.62, unknownCosts: 0, tokens: 24_600, unknownTokens: 0 };
+  const call = { type: 'budget.charged', spec, issue: issue('02-api'), role: 'worker', driver: 'claude' } as const;
+  const charged = (budgets: Extract<EventBody, { type: 'budget.charged' }>['budgets']): RunState =>
+    reduce(mixedRun, event(95, { ...call, usage: { costUsd: 0.31, tokens: 12_300 }, sum, budgets }));
+  const row = (state: RunState, columns: number): string => frame({ state, columns }).split('\n')[1] ?? '';
+  const both = charged([
+    { key: 'run-cost', spent: 0.62, limit: 20 },
+    { key: 'spec-cost', spent: 3.1, limit: 5 },
+  ]);
+  expect(row(both, 120)).toMatch(/ {2}spec-cost \$3\.10 of \$5\.00, 4 at once, tip eeeeeee$/);
+  expect(row(both, 80)).toMatch(/waiting {2,}spec-cost \$3\.10 of \$5\.00$/);
+  expect(row(both, 60)).not.toContain('$');
+  expect(row(charged([]), 120)).toMatch(/ {2}\$0\.62 · 24\.6k tokens, 4 at once, tip eeeeeee$/);
 });
 
 test('what is done for the Spec as a whole has a row of its own', () => {

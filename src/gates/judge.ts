@@ -13,6 +13,7 @@ import { join } from 'node:path';
 import type { JudgeEnvelope } from '../drivers/judge.js';
 import type { DriverOutcome, EnvelopeContract } from '../drivers/driver.js';
 import { formatLimit } from '../platform/duration.js';
+import { hashFile } from '../platform/hash.js';
 import { printable } from '../platform/text.js';
 import type { JudgedGate } from '../policy.js';
 import type { Usage } from '../usage.js';
@@ -53,7 +54,8 @@ export async function judge(judgement: Judgement): Promise<GateVerdict> {
       [mistake, failures, begins] = [last.mistake, 0, false];
     } else {
       const said = last.kind === 'broken' && failures > 1 ? { ...last, reason: inARow(last.reason, failures) } : last;
-      return { ...(await verdictOf(judgement, said)), ...spent };
+      const verdict = await verdictOf(judgement, said);
+      return { ...verdict, ...spent, logHash: verdict.log === null ? null : await hashFile(verdict.log) };
     }
   }
 }

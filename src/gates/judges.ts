@@ -29,7 +29,8 @@ export function createJudges(ports: VerifierPorts, judges: JudgePorts | null): J
   ): Promise<GateVerdict> => {
     const key = passKey(request, gate, { brief, judges: by });
     const known = key === null ? undefined : passes.get(key);
-    if (known !== undefined) return { ...known, cached: true, ended: null, durationMs: 0, log: null, usage: null };
+    if (known !== undefined)
+      return { ...known, cached: true, ended: null, durationMs: 0, log: null, logHash: null, usage: null };
     const verdict = await judge({ ports, judges: by, request, gate, brief, logFile: bench.logFile(request, gate) });
     if (key !== null && isGreen(verdict)) passes.set(key, verdict);
     return verdict;

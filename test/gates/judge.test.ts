@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -31,6 +32,7 @@ interface Judging {
   readonly told: readonly string[];
   readonly at: Bench;
   readonly finding: string;
+  readonly logHash: string | null;
   /** What was waited for between calls, in order. */
   readonly pauses: readonly string[];
 }
@@ -98,7 +100,8 @@ async function judging(script: string, changed: readonly string[] = []): Promise
   const at = await bench({ judges, slots });
   const { passed, gates } = await at.verifier.verify(at.request([review]));
   const told = [String(passed), gates[0]?.cause ?? 'pass', `${String(calls)} calls`];
-  return { told, at, pauses, finding: gates[0]?.findings[0]?.message ?? '' };
+  const finding = gates[0]?.findings[0]?.message ?? '';
+  return { told, at, pauses, finding, logHash: gates[0]?.logHash ?? null };
 }
 
 function never(): never {
@@ -129,6 +132,12 @@ describe('a judge', () => {
 
   test('that says pass in words alone has said nothing', async () => {
     expect(await judgedBy(saying('Verdict: PASS. This passes.'))).toEqual(['false', 'errored', '2 calls']);
+  });
+
+  test('is bound to all that it said', async () => {
+    const said = `prose\n${pass}\n`;
+    const { logHash } = await judging(saying('prose', pass));
+    expect(logHash).toBe(createHash('sha256').update(said).digest('hex'));
   });
 
   test('that changed its checkout has no verdict', async () => {

@@ -8,7 +8,14 @@ import { runProcess } from '../platform/process.js';
 import { tailLines } from '../platform/text.js';
 import type { DriverDefinition } from '../policy.js';
 import type { ActorResult, Driver, DriverRequest, EnvelopeContract } from './driver.js';
-import { envelopeBytes, firstKnown, readEnvelopeFile, readOutput, type EnvelopeReading } from './envelope.js';
+import {
+  contradiction,
+  envelopeBytes,
+  firstKnown,
+  readEnvelopeFile,
+  readOutput,
+  type EnvelopeReading,
+} from './envelope.js';
 import { judgeEnding } from './result.js';
 import type { Spent } from './spent.js';
 
@@ -78,8 +85,18 @@ async function readAll<T>(
 ): Promise<Spent & { readonly reading: EnvelopeReading<T> }> {
   const file = await readEnvelopeFile(request.envelopeFile, contract);
   const printed = readOutput(await output.end(envelopeBytes), contract);
-  const reading = file.reading.kind === 'absent' ? printed.reading : file.reading;
-  return { reading, ...firstKnown(file, printed) };
+  return { reading: joined(file.reading, printed.reading, contract), ...firstKnown(file, printed) };
+}
+
+/** The file counts, unless whoever may say one thing only has printed another. */
+function joined<T>(
+  file: EnvelopeReading<T>,
+  printed: EnvelopeReading<T>,
+  { single }: Pick<EnvelopeContract<T>, 'single'>,
+): EnvelopeReading<T> {
+  if (file.kind === 'absent') return printed;
+  if (!single || file.kind !== 'valid' || printed.kind !== 'valid') return file;
+  return JSON.stringify(file.envelope) === JSON.stringify(printed.envelope) ? file : contradiction;
 }
 
 /** What the agent has printed so far, seen from its end. */

@@ -5,7 +5,7 @@ import { kindOf, readTail } from '../platform/files.js';
 import { printable } from '../platform/text.js';
 import { unknownUsage, type Usage } from '../usage.js';
 import type { EnvelopeContract } from './driver.js';
-import { lastObjectWith, objectsFromTheEnd, type FoundObject } from './json.js';
+import { endsInside, lastObjectWith, objectsFromTheEnd, type FoundObject } from './json.js';
 import { claudeUsage, envelopeUsage, type Spent } from './spent.js';
 
 /** How much of the end of a file or an output is looked at. */
@@ -74,8 +74,9 @@ function readEnvelope<T>(output: string, contract: EnvelopeContract<T>): OutputR
     return { ...unknown, reading: trouble?.reading ?? { kind: 'absent' }, isLast };
   }
   const isLast = nothingAfter(output, found.end);
-  const reading = contract.single && !allAlike(output, contract.fields) ? contradiction : judgeObject(found, contract);
-  if (reading.kind === 'invalid' && reading !== contradiction && !isLast && !contract.isMeant(found.value)) {
+  const doubt = contract.single ? doubtOf(output, found, contract.fields) : null;
+  const reading = doubt ?? judgeObject(found, contract);
+  if (reading.kind === 'invalid' && reading !== doubt && !isLast && !contract.isMeant(found.value)) {
     return { ...unknown, reading: { kind: 'absent' }, isLast: false };
   }
   return { ...envelopeUsage(found.value), reading, isLast };
@@ -155,7 +156,23 @@ function nothingAfter(output: string, end: number): boolean {
   return /^[\s`]*$/.test(output.slice(end));
 }
 
-const contradiction = { kind: 'invalid', reason: 'there is more than one envelope, and they do not agree' } as const;
+/** What two envelopes say that do not agree. */
+export const contradiction = {
+  kind: 'invalid',
+  reason: 'there is more than one envelope, and they do not agree',
+} as const;
+
+const cutOff = { kind: 'invalid', reason: 'the envelope was cut off' } as const;
+
+/** Why an output that is to say one thing only says nothing, whatever object stands last in it. */
+function doubtOf(
+  output: string,
+  found: FoundObject,
+  fields: readonly string[],
+): typeof contradiction | typeof cutOff | null {
+  if (!allAlike(output, fields)) return contradiction;
+  return endsInside(output, found, fields) ? cutOff : null;
+}
 
 function allAlike(output: string, fields: readonly string[]): boolean {
   const said = new Set<string>();

@@ -36,6 +36,39 @@ export function* objectsFromTheEnd(text: string, fields: readonly string[]): Gen
   return undefined;
 }
 
+/**
+ * Says whether a text ends inside an object that has one of the fields, or that was begun behind a found one: what was found is
+ * then at best a quotation in something that was cut off.
+ */
+export function endsInside(text: string, found: FoundObject, fields: readonly string[]): boolean {
+  const names = fields.map((field) => JSON.stringify(field).replace(/[^\w"]/g, '\\$&')).join('|');
+  return (
+    new RegExp(`\\{[^{}]*(?:${names})\\s*:`).test(leftOpen(text)) ||
+    /\{\s*(?:"|$)/.test(leftOpen(text.slice(found.end)))
+  );
+}
+
+/** What may stand in an object that is not closed: behind the last closing brace, without the complete objects. */
+function leftOpen(text: string): string {
+  const rest = withoutObjects(text);
+  return rest.slice(rest.lastIndexOf('}') + 1);
+}
+
+function withoutObjects(text: string): string {
+  const ends = objectEnds(text);
+  let rest = '';
+  let from = 0;
+  for (let at = text.indexOf('{'); at !== -1;) {
+    const end = ends.get(at);
+    if (end !== undefined) {
+      rest += text.slice(from, at);
+      from = end;
+    }
+    at = text.indexOf('{', end ?? at + 1);
+  }
+  return rest + text.slice(from);
+}
+
 /** The text was scanned as one object, so this neither throws nor gives anything else. */
 function parseObject(text: string): Record<string, unknown> {
   return JSON.parse(text) as Record<string, unknown>;

@@ -130,6 +130,15 @@ describe('a judge', () => {
     expect(await judgedBy(saying(...lines))).toEqual(['false', 'errored', '2 calls']);
   });
 
+  test('that writes one thing and prints another has said nothing', async () => {
+    const fail = '{"verdict":"fail","findings":[]}';
+    const both = (written: string, printed: string): string =>
+      `cat > /dev/null; echo '${written}' > "$GIRO_ENVELOPE"; echo '${printed}'`;
+    expect(await judgedBy(both(pass, fail))).toEqual(['false', 'errored', '2 calls']);
+    expect(await judgedBy(both(pass, pass))).toEqual(['true', 'pass', '1 calls']);
+    expect(await judgedBy(both(pass, 'looks good'))).toEqual(['true', 'pass', '1 calls']);
+  });
+
   test('that says pass in words alone has said nothing', async () => {
     expect(await judgedBy(saying('Verdict: PASS. This passes.'))).toEqual(['false', 'errored', '2 calls']);
   });

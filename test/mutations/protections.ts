@@ -51,7 +51,7 @@ export const protections = {
       'test/drivers/roles.test.ts > the envelope of a judge: two that contradict each other',
       'test/gates/judge.test.ts > a judge > without a readable verdict has not passed: two that differ',
     ],
-    area: [],
+    area: ['test/drivers/roles.test.ts > the envelope of a judge', 'test/gates/judge.test.ts > a judge'],
   },
   'protected paths': {
     what: 'files that only a person changes are not changed by work',

@@ -110,7 +110,8 @@ export async function runEngine(request: EngineRequest): Promise<Result<EngineEn
   const { git, prepared, clock, emit } = request;
   const before = new Set(await git.user.uncommitted());
   const { stack } = request;
-  const base = prepared.tip === null ? stack.base : ((await findBase(git, prepared.tip)) ?? git.user.head);
+  const known = prepared.intake.base ?? (prepared.tip === null ? stack.base : await findBase(git, prepared.tip));
+  const base = known ?? git.user.head;
   const facts: BranchFacts = {
     ...{ git, base, spec: prepared.spec, giro: request.giro },
     now: () => clock.now(),

@@ -2,6 +2,7 @@
 import type { Emit, IssueFacts } from '../event.js';
 import { failed, ok, type Failure, type Result } from '../failure.js';
 import type { Issue, IssueId, Oid } from '../issue.js';
+import { shortOid } from '../issue.js';
 import type { Clock } from '../platform/clock.js';
 import { printable } from '../platform/text.js';
 import { buildGraph } from '../scheduler/graph.js';
@@ -52,6 +53,8 @@ export function sayNotices(ports: Pick<OpeningPorts, 'prepared' | 'emit'>, uncom
   if (own > 0) say('info', `${files(own)} of ${folder} not committed: taken as they stand in your checkout`);
   if (elsewhere > 0) say('info', `${files(elsewhere)} elsewhere not committed: not part of the base`);
   for (const file of ignored) say('info', `not an Issue, ignored: ${file.path} (${file.reason})`);
+  if (intake.base !== undefined)
+    say('info', `starts from your commit ${shortOid(intake.base)} instead of its base, which was not green`);
   for (const path of intake.removed) {
     const branch = path.startsWith(`${folder}/issues/`) ? '; its branch is kept' : '';
     say('warning', `${path} is gone from your checkout: taken out of the Spec${branch}`);
@@ -158,7 +161,7 @@ async function takeIn(ports: OpeningPorts): Promise<Result<Oid, Failure>> {
     read: prepared.read,
     intake,
     kind: tip === null ? 'snapshot' : 'import',
-    ...(tip === null && facts.base !== git.user.head ? { userBase: git.user.head } : {}),
+    ...((tip === null && facts.base !== git.user.head) || intake.base !== undefined ? { userBase: git.user.head } : {}),
   });
   const moved = await git.moveRef(ref, commit, tip);
   if (!moved.ok) {

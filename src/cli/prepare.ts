@@ -117,6 +117,7 @@ async function takeIn(request: {
     branches: request.branches,
     folder: `${specsFolder}/${spec}`,
     checkout: read,
+    head: git.user.head,
     answers:
       present.ok && request.named && before === 'needs-human' ? answeredBy(request.issue, present.value.spec) : [],
     named: request.named,

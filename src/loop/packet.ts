@@ -137,10 +137,13 @@ function specOptions(cause: SpecCause, spec: SpecSlug): readonly PacketOption[] 
     case 'baseline-red':
       return [
         {
-          act: `commit the repair on your branch, and delete giro/${spec} while nothing has landed there (git branch -D giro/${spec})`,
-          leadsTo: 'the Spec starts from your commit',
+          act: 'commit the repair on your branch',
+          leadsTo: 'the Spec starts from your commit, as long as nothing has landed',
         },
-        { act: `bring the repair onto giro/${spec} yourself`, leadsTo: 'the Spec goes on from there' },
+        {
+          act: `when something has landed: git switch giro/${spec} && git merge - && git switch -`,
+          leadsTo: 'the Spec goes on with your repair in it',
+        },
         { act: 'mend the gate in giro.toml', leadsTo: 'the base is judged with it' },
         {
           act: 'set [evidence] baseline = "allow" in giro.toml',

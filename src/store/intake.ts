@@ -12,7 +12,7 @@
 import { decode, readFields, splitFrontmatter } from '../config/frontmatter.js';
 import { historyOf, replaceHistory, spliceFrontmatter } from '../config/splice.js';
 import type { IssueState, Oid, SpecSlug } from '../issue.js';
-import { parseOid } from '../issue.js';
+import { parseOid, shortOid } from '../issue.js';
 import type { SpecState } from '../spec.js';
 import type { Git, LoggedCommit } from '../worktree/git-types.js';
 import { frameObject, nameObject } from '../worktree/objects.js';
@@ -20,6 +20,7 @@ import { appendAnswer, budgetUsed, readHistory, sinceAnswer } from './history.js
 import { newestRecord, readCheckpoint, readIssueText, readSpecFiles, type SpecFile } from './read.js';
 import { hasUsed } from './spec-history.js';
 import { checkpointOf, trailer } from './trailers.js';
+import { codeTree } from './tree.js';
 
 /** The Spec's files as the next commit on `giro/<spec>` will hold them, and what changed. */
 export interface Intake {
@@ -34,6 +35,8 @@ export interface Intake {
   readonly answered: readonly string[];
   /** A person changed something since the run before ended: files, the Issues' branches, or `giro/<spec>` by an answer. */
   readonly touched: boolean;
+  /** The person's commit that the Spec starts from instead of its base, which was red; absent: it keeps its base. */
+  readonly base?: Oid;
 }
 
 /** Prepares the first snapshot: `in-progress` and `needs-human` count as `ready`, with their whole budget. */
@@ -55,6 +58,8 @@ export interface LaterRequest {
   readonly folder: string;
   /** `null`: the checkout has no such folder. */
   readonly checkout: readonly SpecFile[] | null;
+  /** The commit the person is on. */
+  readonly head?: Oid;
   /** Paths of what is answered by being named again, if it asks: Issues, and SPEC.md when the whole Spec is named. */
   readonly answers: readonly string[];
   /** False: a backlog came upon it. What the Spec as a whole asks is then answered only by a change. */
@@ -81,14 +86,32 @@ export async function laterIntake(git: Git, request: LaterRequest): Promise<Inta
   for (const path of removed) files.delete(path);
   const answered = answer(files, request, { edited: edits.changed, byHand });
   const edited = [...edits.changed.keys(), ...removed];
-  const touched = edited.length > 0 || byHand.size > 0 || !(await isAsLeft(git, request.tip));
   const specPath = `${request.folder}/SPEC.md`;
   const specText = editable(files.get(specPath));
+  const base = specText === null ? null : await repairedBase(git, request, specText);
+  const touched = edited.length > 0 || byHand.size > 0 || base !== null || !(await isAsLeft(git, request.tip));
   if (specText !== null && knownSpecState(specText)) {
     const isAnswered = request.answers.includes(specPath) || (request.named === false && touched);
-    files.set(specPath, setState(isAnswered ? answeredSpec(specText, request.at) : specText, 'active'));
+    files.set(specPath, setState(isAnswered ? answeredSpec(specText, request.at, base) : specText, 'active'));
   }
-  return { files, edited, removed, editedAfterwards, answered, touched };
+  return { files, edited, removed, editedAfterwards, answered, touched, ...(base === null ? {} : { base }) };
+}
+
+/**
+ * Finds the commit of the person that repairs a base whose gates were red: they are on a later one, with other code, and
+ * nothing was built on the base.
+ */
+async function repairedBase(git: Git, request: LaterRequest, specText: string): Promise<Oid | null> {
+  const { tip, head, checkout } = request;
+  if (head === undefined || checkout === null || readCheckpoint(specText).word !== 'needs-human') return null;
+  const packet = readHistory(historyOf(specText)).findLast((entry) => entry.kind === 'escalated');
+  if (!/^### Escalated · \S+ · (?:baseline-red|cannot-run-here)\n/.test(packet?.text ?? '')) return null;
+  const base = await findBase(git, tip);
+  if (base === null || base === head || !(await git.isAncestor(base, head))) return null;
+  const [before, now, mine] = await Promise.all(
+    [base, tip, head].map(async (commit) => codeTree(git, (await git.readCommit(commit)).tree)),
+  );
+  return now === before && mine !== before ? head : null;
 }
 
 /** Nobody wrote on the integration branch since a run ended there. */
@@ -108,11 +131,14 @@ export async function findBase(git: Git, tip: Oid): Promise<Oid | null> {
   return null;
 }
 
-/** Finds the commit the person was on when `giro/<spec>` was made, which may have been made from the tip of another Spec. */
+/**
+ * Finds the commit the person was on when `giro/<spec>` was made, which may have been made from the tip of another Spec, or
+ * when it took their repair of its base.
+ */
 export async function findUserBase(git: Git, tip: Oid): Promise<Oid | null> {
   for (let next: Oid | undefined = tip; next !== undefined;) {
     const { message, parents } = await git.readCommit(next);
-    const base = checkpointOf(message) === 'snapshot' ? trailer(message, 'Giro-User-Base') : undefined;
+    const base = trailer(message, 'Giro-User-Base');
     if (base !== undefined) return (await git.readCommit(parseOid(base))).oid;
     if (checkpointOf(message) === 'snapshot') break;
     next = parents[0];
@@ -309,10 +335,14 @@ function asNewSpec(text: string, at: string): string {
 }
 
 /** What the Spec as a whole asked is answered by running it again; what only its Issues asked gives no rounds back. */
-function answeredSpec(text: string, at: string): string {
+function answeredSpec(text: string, at: string, base: Oid | null): string {
   const history = historyOf(text);
   if (!sinceAnswer(readHistory(history)).some((entry) => entry.kind === 'escalated')) return text;
-  return replaceHistory(text, appendAnswer(history, { at, how: 'run again; the budget and the rounds begin anew' }));
+  const on = base === null ? '' : ` on ${shortOid(base)}`;
+  return replaceHistory(
+    text,
+    appendAnswer(history, { at, how: `run again${on}; the budget and the rounds begin anew` }),
+  );
 }
 
 /** The text of a file whose frontmatter can be edited; `null`: it is reported when the files are checked (I5). */

@@ -33,13 +33,14 @@ export async function intakeCommit(
     readonly read: readonly SpecFile[] | null;
     readonly intake: Intake;
     readonly kind: 'snapshot' | 'import';
-    /** The commit the user was on, where the branch is made from another one. */
+    /** The commit the user was on, where the branch is made from another one or takes over its code. */
     readonly userBase?: Oid;
   },
 ): Promise<Oid> {
   const { git, spec } = facts;
   const { parent, read, kind } = request;
-  const tree = (await git.readCommit(parent)).tree;
+  const { base } = request.intake;
+  const tree = (await git.readCommit(base ?? parent)).tree;
   const folder = `${specsFolder}/${spec}`;
   const emptied = await git.editTree(tree, new Map([[folder, null]]));
   const asRead = read === null ? [] : [await asReadCommit(facts, { parent, emptied, read })];
@@ -49,7 +50,7 @@ export async function intakeCommit(
       : `${spec}: ${importSubject(request.intake)}`;
   return git.writeCommit({
     tree: await withFiles(git, emptied, request.intake.files),
-    parents: [parent, ...asRead],
+    parents: [parent, ...asRead, ...(base === undefined ? [] : [base])],
     message: message(facts, {
       ...{ checkpoint: kind, subject },
       ...(request.userBase === undefined ? {} : { trailers: { 'Giro-User-Base': request.userBase } }),
@@ -237,5 +238,6 @@ function message(
 function importSubject(intake: Intake): string {
   if (intake.edited.length > 0)
     return `edits of ${intake.edited.map((path) => printable(path.split('/').at(-1) ?? '')).join(', ')}`;
+  if (intake.base !== undefined) return `run again on ${shortOid(intake.base)}`;
   return intake.answered.length > 0 ? 'run again: escalated Issues get their budget back' : 'run again';
 }

@@ -108,13 +108,45 @@ describe('a base that is red before any work', () => {
     expect(spec).toContain('state: needs-human');
     expect(spec).toMatch(/### Escalated · \S+ · baseline-red\n[^]*gate test failed: exit 1/);
     expect(run.events.at(-1)).toMatchObject({ exit: 2, reason: 'needs-human' });
-    // As the packet says: the Spec starts from the repair.
+    // Run again without a repair, it asks again; then it starts from the repair, which is a parent of what it takes in.
+    expect((await project.implement()).code).toBe(2);
     await project.write('add.mjs', 'export const add = (a, b = 0) => a + b;\n');
     await project.git('commit', '--quiet', '--message', 'mend', 'add.mjs');
-    expect((await project.implement()).code).toBe(2);
-    await project.git('branch', '--quiet', '-D', 'giro/s1');
-    expect((await project.implement()).code).toBe(0);
+    const head = (await project.git('rev-parse', 'HEAD')).trim();
+    const before = (await project.git('rev-parse', 'giro/s1')).trim();
+    const again = await project.implement();
+    expect(again.code).toBe(0);
     expect(await attempts(project)).toBe(1);
+    expect(eventsOf(again, 'run.started')).toMatchObject([{ base: head, tip: before }]);
+    expect(await project.git('log', '--format=%H', 'giro/s1')).toContain(before);
+    expect(await project.show('giro/s1', 'docs/specs/s1/SPEC.md')).toContain(`run again on ${head.slice(0, 7)};`);
+    expect((await project.giro(['proof', 's1'])).code).toBe(0);
+    expect((await project.git('diff', '--name-only', 'HEAD', 'giro/s1', '--', '.', ':!docs')).trim()).toBe('01-a.txt');
+  });
+
+  test('keeps its base when something has landed; the packet says how a repair gets there', async () => {
+    const project = await makeProject({
+      ...setup('fail'),
+      files: { ...source, red: '' },
+      verify: 'test = "true"\n[verify.late]\nrun = "test ! -e red"\non = []',
+    });
+    expect((await project.implement()).code).toBe(0);
+    await project.writeIssue('02-b', {});
+    const config = join(project.path, 'giro.toml');
+    await writeFile(config, (await readFile(config, 'utf8')).replace('on = []', 'on = ["issue"]'));
+    await project.git('rm', '--quiet', 'red');
+    await project.git('commit', '--quiet', '--message', 'mend');
+    for (let run = 0; run < 2; run += 1)
+      expect(eventsOf(await project.implement(), 'spec.escalated')).toMatchObject([{ cause: 'baseline-red' }]);
+    expect((await project.giro(['status', 's1'])).stdout).toContain(
+      'git switch giro/s1 && git merge - && git switch -',
+    );
+    await project.git('stash', 'push', '--quiet', '--include-untracked');
+    await project.git('switch', '--quiet', 'giro/s1');
+    await project.git('merge', '--quiet', '--no-edit', '-');
+    await project.git('switch', '--quiet', '-');
+    await project.git('stash', 'pop', '--quiet');
+    expect((await project.implement()).code).toBe(0);
   });
 
   test('is judged where the work starts from: a repair that stands on giro/<spec> counts', async () => {

@@ -14,6 +14,7 @@ import { Journal } from '../store/journal.js';
 import { ledgerOf } from '../store/ledger.js';
 import type { RunLock } from '../store/lock.js';
 import { readSpecAt } from '../store/read.js';
+import { readBranches } from '../store/facts.js';
 import { integrationRef } from '../store/refs.js';
 import { codeTree, specsTree } from '../store/tree.js';
 import { readAccepted, readWaivers, type Waiver } from '../store/waivers.js';
@@ -137,6 +138,7 @@ export async function runEngine(request: EngineRequest): Promise<Result<EngineEn
     const running = run(request, { opening, opened: opened.value, workshop: workshop.value, stray });
     await openRecords(running);
     const end = await runSpec({ ...specPorts(running), ...planning(running) });
+    await clearFolders(running);
     const { tip } = running.landing.lane;
     const waivers = await readWaivers(git, prepared.spec, tip);
     return ok({ end, tip, states: running.states, waivers, stray: await stray() });
@@ -218,7 +220,11 @@ function specPorts(running: Running): Omit<SpecLoopPorts, keyof ReturnType<typeo
     states: () => running.states,
     takeAlong: () => takeAlong(running),
     runIssues: () => runIssues(running),
-    finish: (end) => finishSpec(landing, end),
+    finish: async (end) => {
+      // Before the Spec is done: nobody would come again to clear up after a kill.
+      if (end.validated === 'pass') await clearFolders(running);
+      return finishSpec(landing, end);
+    },
     only: request.only,
     asked: prepared.before === 'needs-human',
     accepted: () => acceptedFor(running),
@@ -281,6 +287,19 @@ async function acceptedFor({ request, landing, opened }: Running): Promise<Reado
 }
 
 /** Opens the records of what an earlier run left. */
+/** Removes the folders of what is integrated, also those that a giro left that was killed. */
+async function clearFolders({ request, opened, workshop, states }: Running): Promise<void> {
+  const { git, prepared } = request;
+  if (opened.fresh) return workshop.clear(new Map());
+  const branches = await readBranches(git, prepared.spec);
+  const known = [...states].map(async ([id, state]): Promise<[IssueId, readonly Oid[]][]> => {
+    const branch = branches.get(id);
+    if (state !== 'done') return [];
+    return [[id, branch === undefined ? [] : [(await git.readCommit(branch)).tree]]];
+  });
+  await workshop.clear(new Map((await Promise.all(known)).flat()));
+}
+
 async function openRecords(running: Running): Promise<void> {
   for (const [id, journal] of await openJournals(running.opening, running.opened)) {
     running.journals.set(id, journal);

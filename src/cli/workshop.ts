@@ -28,7 +28,7 @@ import type { OpenedGit } from '../worktree/git-types.js';
 import { createReadings, type Readings } from '../worktree/reading.js';
 import { createSetup } from '../worktree/setup.js';
 import type { Slot } from '../worktree/slots.js';
-import { createWorktrees } from '../worktree/worktrees.js';
+import { createWorktrees, type Worktrees } from '../worktree/worktrees.js';
 import { workFolders } from './folders.js';
 import { judgePorts } from './judging.js';
 import { lackingIn } from './lacks.js';
@@ -60,6 +60,8 @@ export interface WorkshopPorts {
 /** The workshop of a run. */
 export interface Workshop {
   readonly folders: WorkFolders;
+  /** Removes the folders of integrated Issues, also those of an earlier run; with trees that are safe. */
+  readonly clear: Worktrees['reclaim'];
   readonly verifier: Verifier;
   /** What the gates came to before any work; set by whoever looks at that. */
   readonly baseline: Baseline;
@@ -110,6 +112,10 @@ export async function openWorkshop(ports: WorkshopPorts): Promise<Result<Worksho
   const definition = driverOf(policy, policy.roles.worker);
   return ok({
     folders: workFolders({ git, spec, policy }, worktrees),
+    clear: async (integrated) => {
+      await worktrees.reclaim(integrated);
+      await worktrees.close();
+    },
     verifier,
     baseline,
     driver: createDriver(definition, { clock, repository: top, own }),

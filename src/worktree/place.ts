@@ -134,8 +134,10 @@ export class Place {
   static async adopt(ports: PlacePorts, origin: PlaceOrigin, { head }: LinkedWorktree): Promise<Place> {
     const place = new Place(ports, origin);
     const facts = await readFacts(place.#facts);
-    // An index survives a kill, but nobody vouches for it: every file is read again.
+    // An index survives a kill, but nobody vouches for it: every file is read again. And a kill may have come before the
+    // place for the next one was made.
     await removeTree(place.#index);
+    await makeFolder(place.#store);
     place.standing = 'left';
     place.#commit = facts?.commit ?? head;
     place.#known = await presentTrees(ports.git, facts?.known ?? []);
@@ -149,6 +151,11 @@ export class Place {
 
   get commit(): Oid | null {
     return this.#commit;
+  }
+
+  /** Notes further trees whose content is safe without this folder. */
+  know(trees: readonly Oid[]): void {
+    this.#known = [...this.#known, ...trees];
   }
 
   /** Makes a folder whose Issue is over ready for another: safe, and without what is not tracked, but for what is kept. */

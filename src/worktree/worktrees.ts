@@ -48,6 +48,8 @@ export interface Worktrees {
   leave(worktree: Worktree): void;
   /** The folder an Issue has, also from an earlier run; `null` when there is none. */
   find(issue: IssueId): Promise<Worktree | null>;
+  /** Releases what an earlier run left to Issues that are integrated by now; the content of their trees is safe. */
+  reclaim(integrated: ReadonlyMap<IssueId, readonly Oid[]>): Promise<void>;
   /** Removes released folders. */
   close(): Promise<void>;
 }
@@ -148,6 +150,18 @@ class WorktreeRoom implements Worktrees {
     const commit = place?.commit ?? null;
     if (place === null || commit === null || (await kindOf(place.folder)) !== 'folder') return null;
     return worktreeOf(place, commit);
+  }
+
+  async reclaim(integrated: ReadonlyMap<IssueId, readonly Oid[]>): Promise<void> {
+    if (integrated.size === 0) return;
+    for (const [issue, linked] of await this.#scan()) {
+      const trees = integrated.get(issue);
+      if (trees === undefined || this.#places.has(issue)) continue;
+      const place = await this.#adopt(issue, linked);
+      place.know(trees);
+      place.standing = 'released';
+      this.#released.push(place);
+    }
   }
 
   async close(): Promise<void> {

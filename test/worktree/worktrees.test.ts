@@ -141,6 +141,38 @@ describe('preparing', () => {
     expect([...(await salvaged(later))]).toEqual([]);
   });
 
+  test('a folder whose notes a kill came before is filled all the same', async () => {
+    const repository = await makeProject();
+    const rig = await startRun(repository);
+    const head = await repository.head();
+    const worktree = await prepared(rig, first, head);
+    await rm(join(rig.root, 'store'), { recursive: true });
+    const later = await startRun(repository);
+    expect((await prepared(later, first, head)).folder).toBe(worktree.folder);
+    expect(await read(worktree, 'src/c.txt')).toBe('c\n');
+  });
+
+  test('what an earlier run left to an Issue that is integrated by now goes; what no tree has is saved before', async () => {
+    const repository = await makeProject();
+    const rig = await startRun(repository);
+    const head = await repository.head();
+    const done = await prepared(rig, first, head);
+    const changed = await prepared(rig, second, head);
+    await write(done, 'a.txt', 'A\n');
+    await write(changed, 'b.txt', 'B\n');
+    const trees = new Map([
+      [first, [(await rig.worktrees.takeBack(done)).tree].flatMap((tree) => tree ?? [])],
+      [second, []],
+    ]);
+
+    const later = await startRun(repository);
+    await later.worktrees.reclaim(trees);
+    await later.worktrees.close();
+    expect(await repository.git('worktree', 'list')).not.toMatch(/w[12]/);
+    expect(await repository.git('show', 'refs/giro/salvage/auth/02-store/1:b.txt')).toBe('B');
+    expect([...(await salvaged(later))]).toHaveLength(1);
+  });
+
   test('a repository and a root reached through links are the same worktrees', async () => {
     const repository = await makeProject();
     await symlink(repository.path, join(repository.folder, 'link'));

@@ -21,6 +21,7 @@ import { workerContract, type WorkerOutcome, type WorkerResult } from '../driver
 import { unreachable } from '../failure.js';
 import type { Verdict } from '../gates/gate.js';
 import { dueGates } from '../gates/gate.js';
+import { guardFinding } from '../gates/guard-rule.js';
 import type { Finding, Oid, WorkNote } from '../issue.js';
 import { findingId } from '../issue.js';
 import {
@@ -226,8 +227,10 @@ async function takeBack(run: Run, worked: Extract<Worked, { kind: 'worked' }>): 
   const judged = result.kind === 'finished' && taken.code !== null && !empty;
   const line = workNote(taken, outcome);
   const isNew = judged || (taken.code !== null && taken.code !== before.shown);
-  const findings = judged ? taken.findings : [];
-  const commit = isNew ? await record.commitWork({ code, line, gated: judged, findings }) : null;
+  const overruled = judged ? await overruledBy(run, code) : [];
+  const findings = judged ? [...taken.findings, ...overruled] : [];
+  const overrules = overruled.some((finding) => !record.story.accepted.has(findingId(finding)));
+  const commit = isNew ? await record.commitWork({ code, line, gated: judged, findings, overrules }) : null;
   ports.emit({
     type: 'attempt.finished',
     issue: record.issue.id,
@@ -243,6 +246,15 @@ async function takeBack(run: Run, worked: Extract<Worked, { kind: 'worked' }>): 
   if (judged) return 'judge';
   const unchanged = taken.code !== null && empty;
   return unjudged(run, outcome, { findings: taken.findings, unchanged, ...(isNew ? {} : { line }) });
+}
+
+const overruledRule = 'overruled';
+
+/** Whoever resolves a conflict keeps what landed. */
+async function overruledBy({ ports, record }: Run, code: Oid): Promise<readonly Finding[]> {
+  const work = { spec: ports.spec.slug, issue: record.issue };
+  const message = 'the conflict was settled by one side, and what landed there is dropped: keep both';
+  return (await record.overruled(code)).map((file) => guardFinding(work, { rule: overruledRule, file, message }));
 }
 
 function shownResult({ kind }: WorkerResult): 'failed' | 'operation' | 'stopped' {
@@ -346,6 +358,8 @@ async function judge(run: Run): Promise<Step> {
   ports.emit({ type: 'attempt.judged', issue: issue.id, attempt, verdict: outcome, findings, ...told });
   run.failures = 0;
   if (broken) return escalate(run, { cause: 'cannot-run-here', why: 'a gate cannot run here', findings });
+  // The next attempt is shown the same conflicts again.
+  if (own.some(({ rule }) => rule === overruledRule)) await record.bringOnto(ports.tip());
   return afterRed(run, findings);
 }
 

@@ -40,6 +40,8 @@ export interface IssueRecord {
   readonly conflicts: readonly string[];
   readonly standing: 'fresh' | 'interrupted' | 'between' | 'judging' | 'integrating' | 'by-hand' | 'needs-human';
   noProgress(limit: number): string | undefined;
+  /** Conflicting files that `code` settles by dropping what landed there. */
+  overruled(code: Oid): Promise<readonly string[]>;
   /** What the work changes against its base, file by file. */
   changes(): Promise<readonly ChangedFile[]>;
   /** `shown`: the code that a worker is shown; `files`: the whole tree of the branch. */
@@ -61,6 +63,8 @@ export interface IssueRecord {
     readonly line: WorkNote;
     readonly gated: boolean;
     readonly findings: readonly Finding[];
+    /** True: its conflicts are still to be resolved. */
+    readonly overrules?: boolean;
   }): Promise<Oid>;
   recordVerdict(verdict: {
     readonly verdict: AttemptVerdict;

@@ -47,6 +47,7 @@ import {
   wasTakenBack,
   type HistoryEntry,
 } from './history.js';
+import { overruledIn } from './overruled.js';
 import { readIssueText } from './read.js';
 import { branchName, issueRef } from './refs.js';
 import { codeTree, joinTree, specsTree, withFiles } from './tree.js';
@@ -270,14 +271,30 @@ export class Journal {
     return this.#ports.git.diffTrees(await this.#code(this.#base), await this.#code(this.#commit));
   }
 
-  /** Commits what the worker left, with what the engine found on it. `gated`: gates come next. */
+  /**
+   * Names the conflicting files in which `code` has the branch's own version whole, and with it none of what landed there:
+   * the conflict is not resolved, it is overruled.
+   */
+  async overruled(code: Oid): Promise<readonly string[]> {
+    const onto = this.#onto;
+    if (onto?.kind !== 'conflict') return [];
+    const own = await this.#code(this.#required());
+    const landed = await this.#code(onto.tip);
+    return overruledIn(this.#ports.git, { own, landed, files: onto.files }, code);
+  }
+
+  /**
+   * Commits what the worker left, with what the engine found on it. `gated`: gates come next. `overrules`: it is no merge
+   * with what landed, and its conflicts are still to be resolved.
+   */
   async commitWork(work: {
     readonly code: Oid;
     readonly line: WorkNote;
     readonly gated: boolean;
     readonly findings: readonly Finding[];
+    readonly overrules?: boolean;
   }): Promise<Oid> {
-    const onto = this.#onto;
+    const onto = work.overrules === true ? null : this.#onto;
     const phase = work.gated ? 'judging' : 'working';
     this.#history = describeWork(this.#history, work.line, work.findings);
     this.#workFindings = work.findings;

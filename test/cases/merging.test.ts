@@ -118,6 +118,47 @@ test(
   scaled(60_000, 240_000),
 );
 
+test.each(['ours', 'theirs'])(
+  'C063 a conflict that is "solved" by taking %s drops nothing that landed',
+  async (side) => {
+    const base = "import { test } from 'node:test';\n\ntest('base', () => {});\n";
+    const withTest = (name: string) => `${base}\ntest('${name}', () => {});\n`;
+    const project = await makeProject({
+      files: { 'm.test.mjs': base, 'm.sh': 'base() { :; }\n', 'a.txt': withTest('a'), 'b.txt': withTest('b') },
+      issues: { '01-a': {}, '02-b': {} },
+      // A's test and B's stand at the same place. When B has to resolve that, it takes one side as a whole, on its second try
+      // A's function goes instead, and only then both are kept.
+      agent: [
+        'case "$GIRO_ISSUE-$GIRO_ATTEMPT" in',
+        '01-a-*) cp a.txt m.test.mjs; echo "a() { :; }" >> m.sh; echo ". ./m.sh; a" > a.check ;;',
+        '02-b-1) while [ ! -f "$HOME/a-landed" ]; do sleep 0.05; done; cp b.txt m.test.mjs ;;',
+        `02-b-2) cp ${side === 'ours' ? 'b' : 'a'}.txt m.test.mjs ;;`,
+        '02-b-3) cp a.txt m.test.mjs; tail -n 2 b.txt >> m.test.mjs; echo "base() { :; }" > m.sh ;;',
+        '02-b-4) echo "a() { :; }" >> m.sh ;;',
+        'esac',
+      ].join('\n'),
+      budget: 'attempts = 4\nno-progress = 9',
+      verify: 'test = "node --test && for check in *.check; do test ! -f $check || sh $check || exit 1; done"',
+    });
+    const started = project.start(['implement', 's1', '--json', '-c', '2']);
+    await started.event('issue.integrated', (event) => event.issue === '01-a');
+    await writeFile(join(project.home, 'a-landed'), '');
+    const run = await started.ended;
+    expect(run.code, run.stdout).toBe(0);
+    expect(eventsOf(run, 'candidate.conflicted')).toMatchObject([{ issue: '02-b', files: ['m.test.mjs'] }]);
+    const reds = eventsOf(run, 'attempt.judged').filter(({ issue, verdict }) => issue === '02-b' && verdict === 'fail');
+    // Taking B's side loses A's test; taking A's leaves nothing of B. Then A's own check misses its function.
+    expect(reds.map(({ attempt }) => attempt)).toEqual([2, 3]);
+    const [oneSide, noFunction] = reds.map(({ findings }) => findings.map(({ message }) => message).join('\n'));
+    expect(oneSide).toContain(side === 'ours' ? 'what landed there is dropped: keep both' : 'nothing was changed');
+    expect(noFunction).toContain('test');
+    const merged = (await project.show('giro/s1', 'm.test.mjs')) ?? '';
+    expect(merged).toContain("test('a'");
+    expect(merged).toContain("test('b'");
+    expect(await project.show('giro/s1', 'm.sh')).toContain('a()');
+  },
+);
+
 test('C064 while the target ref is locked nothing is merged and nothing is deleted', async () => {
   const project = await makeProject({
     issues: { '01-a': {} },

@@ -69,6 +69,7 @@ class FakeRecord implements IssueRecord {
   history = '';
   code: Oid = baseCode;
   conflicts: readonly string[] = [];
+  overruledFiles: readonly string[] = [];
   shown: Oid | null = null;
   lost: string | null = null;
   workFindings: readonly Finding[] = [];
@@ -115,6 +116,10 @@ class FakeRecord implements IssueRecord {
 
   get story() {
     return storyOf(this.entries);
+  }
+
+  overruled(): ReturnType<IssueRecord['overruled']> {
+    return Promise.resolve(this.overruledFiles);
   }
 
   changes(): ReturnType<IssueRecord['changes']> {

@@ -210,6 +210,24 @@ describe('a branch that is brought onto the tip', () => {
     expect(journal).toMatchObject({ base: tip, conflicts: [] });
   });
 
+  test('a conflict that is settled by the own version drops what landed: it is named, and shown again', async () => {
+    const rig = await makeIssue({ code: { 'line.txt': 'base\n', 'all.txt': 'base\n' } });
+    const journal = await rig.journal('01-a');
+    await green(rig, journal, { 'line.txt': 'mine\n', 'all.txt': 'mine\ntheirs\n' });
+    const tip = await rig.land({ 'line.txt': 'theirs\n', 'all.txt': 'theirs\n' });
+    await journal.bringOnto(tip);
+    const recorded = await journal.recordAttempt('claude');
+    const of = (files: Record<string, string>) => rig.codeWith(recorded.commit, files);
+    expect(await journal.overruled(await of({ 'line.txt': 'mine\ntheirs\n' }))).toEqual([]);
+    expect(await journal.overruled(await of({ 'line.txt': 'theirs\n' }))).toEqual([]);
+    const code = await of({ 'line.txt': 'mine\n' });
+    expect(await journal.overruled(code)).toEqual(['line.txt']);
+    const done = await journal.commitWork({ code, line, gated: true, findings: [], overrules: true });
+    expect((await rig.git.readCommit(done)).parents).toEqual([recorded.commit]);
+    await journal.bringOnto(tip);
+    expect(journal.conflicts).toEqual(['all.txt', 'line.txt']);
+  });
+
   test('an attempt that left a conflict as it was shown sees it again', async () => {
     const rig = await makeIssue({ code: { 'line.txt': 'base\n' } });
     const journal = await rig.journal('01-a');

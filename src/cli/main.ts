@@ -1,6 +1,7 @@
 /** The command line: what there is, and nothing loaded before it is needed. The only place that ends the process. */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { keepHeapSmall } from '../platform/heap.js';
+import { crashText } from './crash-text.js';
 import { deadlineFor, deadlineUntil, type Deadline } from './deadline.js';
 import type { ExitCode } from './exit.js';
 import { exitCodes, exitHelp } from './exit.js';
@@ -157,6 +158,9 @@ function addAnswer(program: Command, end: End): void {
     .description('answer an Issue (or a Spec) that needs a human; without a text, in your editor')
     .argument('<target>', 'an Issue (auth/03, auth/03-login, its path) or a Spec (auth)')
     .argument('[text...]', 'what the next attempt is told')
+    .showHelpAfterError(
+      '(a text that begins with a dash stands behind --, as in: giro answer auth/03 -- "- use cookies")',
+    )
     .option('--retry', 'try again as it is, with the whole budget')
     .option('--accept <finding...>', 'findings that no longer block it, by the ids in brackets: waivers')
     .option('--wontfix', 'give the Issue up; refused while others depend on it')
@@ -173,6 +177,7 @@ Examples:
   giro answer auth/03 --retry                     the trouble was around it, and is gone
   giro answer auth/03 --accept 1a2b3c4d           that finding does not block any more
   giro answer auth/03 "Not now." --wontfix        give it up
+  giro answer auth/03 -- "- one"                  a text that begins with a dash
   giro answer auth "Leave the mail to another Spec."`,
     )
     .action(async (target: string, text: readonly string[], options: AnswerFlags) => {
@@ -295,10 +300,7 @@ function endProcess(end: ProcessEnd): void {
 function crash(error: unknown): void {
   // Whatever the board was doing: what follows must be seen.
   if (process.stdout.isTTY) process.stdout.write('\u001b[0m\u001b[?25h\u001b[?1049l');
-  const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  process.stderr.write(
-    `giro: this is a bug of giro; the state is saved, and the same command goes on from it\n${text}\n`,
-  );
+  process.stderr.write(`${crashText(error)}\n`);
   process.exit(exitCodes.error satisfies ExitCode);
 }
 

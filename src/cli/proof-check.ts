@@ -20,6 +20,8 @@ export interface ProofCheck {
   readonly holds: boolean;
   /** What differs, or what was compared. */
   readonly detail: string;
+  /** The command that leads on, where it is not another run. */
+  readonly fix?: string;
 }
 
 /** Says that a commit carries exactly the code tree that its verdicts are about. */
@@ -82,7 +84,19 @@ export function checkDefinitions(policy: Policy, proof: SpecProof): ProofCheck {
   ];
   const what = 'the gates of giro.toml';
   if (problems.length > 0) return { what, holds: false, detail: problems.join('; ') };
-  return { what, holds: true, detail: `${[...due.keys()].join(', ')}: as they were` };
+  const detail = [`${[...due.keys()].join(', ')}: as they were`, ...otherwise(policy, { due, recorded })].join('; ');
+  return { what, holds: true, detail };
+}
+
+/** Gates of Issues alone judged work that is done: what they demand now changes nothing of it, and is told. */
+function otherwise(
+  policy: Policy,
+  known: { readonly due: ReadonlyMap<string, GateDefinition>; readonly recorded: ReadonlyMap<string, string> },
+): readonly string[] {
+  const others = policy.gates.filter(({ name }) => !known.due.has(name));
+  return others
+    .filter((gate) => definitionProblem(gate, known.recorded).length > 0)
+    .map(({ name }) => `${name}, due on Issues alone, demands something else now`);
 }
 
 function definitionProblem(gate: GateDefinition, recorded: ReadonlyMap<string, string>): readonly string[] {
@@ -111,14 +125,46 @@ export async function checkNotes(git: Git, proofs: readonly Proof[]): Promise<Pr
   for (const proof of proofs) {
     const note = await readNote(git, proof.commit);
     if (note === null) missing += 1;
-    else if (note !== renderStatement(proof))
-      return {
-        what,
-        holds: false,
-        detail: `the note of ${shortOid(proof.commit)} says something else than its commit`,
-      };
+    else if (note !== renderStatement(proof)) return { what, holds: false, ...noteProblem(proof, note) };
   }
   const there = proofs.length - missing;
   const detail = `${String(there)} as the commits say${missing === 0 ? '' : `, ${String(missing)} missing`}`;
   return { what, holds: true, detail };
+}
+
+/** Says where a note differs, and how it is made anew: giro leaves it as it is, since it may be evidence. */
+function noteProblem(proof: Proof, note: string): Pick<ProofCheck, 'detail' | 'fix'> {
+  const commit = shortOid(proof.commit);
+  const detail = `the note of ${commit} says something else than its commit${noteDifference(proof, note)}`;
+  return { detail, fix: `git notes --ref giro remove ${commit} && giro proof ${proof.spec}` };
+}
+
+function noteDifference(proof: Proof, note: string): string {
+  try {
+    return printable(firstDifference('', JSON.parse(note), JSON.parse(renderStatement(proof))) ?? '');
+  } catch {
+    return ' (it is no JSON)';
+  }
+}
+
+/** Where two values differ first, and how; `null`: they do not. */
+function firstDifference(path: string, found: unknown, expected: unknown): string | null {
+  if (isRecord(found) && isRecord(expected)) {
+    for (const key of new Set([...Object.keys(expected), ...Object.keys(found)])) {
+      const below = firstDifference(path === '' ? key : `${path}.${key}`, found[key], expected[key]);
+      if (below !== null) return below;
+    }
+    return null;
+  }
+  return found === expected ? null : ` (${path}: ${brief(found)}, the commit says ${brief(expected)})`;
+}
+
+/** Lists too: their places are their keys. */
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
+}
+
+function brief(value: unknown): string {
+  const text = value === undefined ? 'nothing' : JSON.stringify(value);
+  return text.length <= 60 ? text : `${text.slice(0, 60)}…`;
 }

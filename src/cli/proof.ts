@@ -30,6 +30,7 @@ import { writeProofs } from './proof-notes.js';
 import { runAgain } from './proof-rerun.js';
 import { newRunId } from './run-id.js';
 import { write, type Terminal } from './show.js';
+import { provedTip } from './stacking.js';
 import { findIssue, parseTarget, someOf, type Target } from './target.js';
 
 /** What was typed. */
@@ -109,12 +110,20 @@ async function open(
   if (!policy.ok) return policy;
   const tip = await git.readRef(integrationRef(spec));
   if (tip !== null) return ok({ git, top, policy: policy.value, spec, tip, terminal });
+  const message = `there is no branch giro/${spec}, so nothing is proved`;
+  return failed({ kind: 'usage', message, hint: await whereElse(git, policy.value, spec) });
+}
+
+/** A clone has only what was fetched, and whoever merged a Spec may have deleted its branch. */
+async function whereElse(git: OpenedGit, policy: Policy, spec: SpecSlug): Promise<string> {
+  const remote = [...(await git.listRefs('refs/remotes/')).keys()].find((ref) => ref.endsWith(`/giro/${spec}`));
+  if (remote !== undefined)
+    return `make it from the one you fetched: git branch giro/${spec} ${remote.slice('refs/remotes/'.length)}`;
+  const merged = await provedTip({ git, policy }, spec);
+  if (merged.kind === 'proved')
+    return `your commit has its proof: git branch giro/${spec} ${shortOid(merged.tip)}, and try again`;
   const known = [...(await git.listRefs('refs/heads/giro/')).keys()].map((ref) => ref.slice('refs/heads/giro/'.length));
-  return failed({
-    kind: 'usage',
-    message: `there is no branch giro/${spec}, so nothing is proved`,
-    hint: known.length > 0 ? `there is: ${someOf(known)}` : `run it first: giro implement ${spec}`,
-  });
+  return known.length > 0 ? `there is: ${someOf(known)}` : `run it first: giro implement ${spec}`;
 }
 
 async function check(
@@ -254,6 +263,7 @@ function show(
     return;
   }
   const waivers = proof === null ? [] : allWaivers(proof);
+  const broken = checks.find((one) => !one.holds);
   const lines = [
     ...checks.map(({ what, holds: good, detail }) => `${good ? 'holds ' : 'BROKEN'}  ${what}: ${detail}`),
     ...waivers.map((waiver) => `waiver  ${waiver}`),
@@ -261,7 +271,7 @@ function show(
     ...(holds ? [`share it: git push <remote> giro/${spec} ${notesRef}`] : []),
     holds
       ? `proof: ${name} holds at ${shortOid(tip)}${waivers.length === 0 ? '' : `, ${String(waivers.length)} waiver${waivers.length === 1 ? '' : 's'}`}`
-      : `no proof: ${checks.find((one) => !one.holds)?.what ?? 'nothing is proved'} of ${name}; go on with: giro implement ${spec}`,
+      : `no proof: ${broken?.what ?? 'nothing is proved'} of ${name}; go on with: ${broken?.fix ?? `giro implement ${spec}`}`,
   ];
   write(terminal, `${lines.join('\n')}\n`);
 }

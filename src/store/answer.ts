@@ -79,6 +79,15 @@ export async function answerSpec(
   if (spec.state !== 'needs-human')
     return refused(`${spec.slug} asks nothing: it is ${spec.state}`, `see: giro status ${spec.slug}`);
   const entries = readHistory(historyOf(text));
+  // Only Issues ask: nobody would hear what is said to the Spec.
+  const packet = entries.findLastIndex((entry) => entry.kind === 'escalated');
+  const asks = spec.issues.filter((issue) => issue.state === 'needs-human').map(({ id }) => `${spec.slug}/${id}`);
+  const isOpen = packet >= 0 && entries.slice(packet + 1).every((entry) => entry.kind === 'answered');
+  if (!isOpen && asks.length > 0)
+    return refused(
+      `${spec.slug} itself asks nothing: ${asks.join(', ')} ${asks.length === 1 ? 'does' : 'do'}`,
+      `answer that: giro answer ${asks[0] ?? ''} "<text>"`,
+    );
   const asking = { history: historyOf(text), entries, state: 'needs-human' as const };
   const given = written(asking, answer, facts.iso());
   if (given.kind !== 'written') return given;

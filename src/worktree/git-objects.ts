@@ -5,6 +5,7 @@ import { decodeCommit, decodeTree, isSafeComponent, treeMode, type ObjectKind } 
 import { compareTrees, findEntry, foldersOf, sorted, spliceTree } from './tree-bytes.js';
 import {
   GitError,
+  MissingObject,
   type CommitInfo,
   type EntryChange,
   type HashName,
@@ -335,7 +336,7 @@ export class Objects {
   async #read(oid: Oid): Promise<StoredObject> {
     const object = await this.#reader.read(oid);
     if (object === null) {
-      throw new GitError(['cat-file', oid], null, 'the object is missing (a damaged, pruned or partial repository?)');
+      throw new MissingObject(oid);
     }
     return object;
   }

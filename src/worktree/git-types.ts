@@ -237,6 +237,15 @@ export class GitError extends Error {
   }
 }
 
+/** An object that the repository names and does not have, as below the border of a shallow clone. */
+export class MissingObject extends GitError {
+  constructor(oid: Oid) {
+    super(['cat-file', oid], null, 'the object is missing');
+    this.message = `object ${oid} is missing`;
+    this.name = 'MissingObject';
+  }
+}
+
 /** One git call. */
 export interface GitCall {
   readonly args: readonly string[];

@@ -134,6 +134,12 @@ describe('giro answer', () => {
     ['a Spec that never ran', ['other', 'x'], /no branch giro\/other[^]*giro implement other/],
     ['a Spec to be given up', ['s1', '--wontfix'], /a Spec cannot be given up/],
     ['a backlog', ['docs/specs', 'x'], /one Issue or Spec/],
+    [
+      'a Spec of which only an Issue asks',
+      ['s1', 'x'],
+      /s1 itself asks nothing: s1\/01-a does\n {2}answer that: giro answer s1\/01-a/,
+    ],
+    ['a text that looks like an option', ['s1/01', '- x'], /stands behind --, as in: giro answer auth\/03 -- "/],
   ])('refuses %s, with the fix, and changes nothing', async (_, args, message) => {
     const project = await asking({ '01-a': {}, '02-b': { frontmatter: 'depends-on: [01]' } });
     const refs = await project.git('for-each-ref');

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { copyFile, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { makeProject, unchangedBy, type Project } from '../rig/giro.js';
@@ -61,7 +61,12 @@ test('a note that was changed is evidence: it is told and left, a missing one is
   await project.git('notes', '--ref=giro', 'add', '-f', '-m', '{}', 'giro/s1');
   const told = await project.giro(['proof', 's1']);
   expect(told.code).toBe(2);
-  expect(told.stdout).toContain('BROKEN  the notes: the note of');
+  expect(told.stdout).toMatch(
+    /BROKEN {2}the notes: the note of \w{7} says something else than its commit \(_type: nothing, the commit says "https:/,
+  );
+  const [, fix] = /go on with: git (notes --ref giro remove \w{7}) && giro proof s1$/m.exec(told.stdout) ?? [];
+  await project.git(...(fix ?? '').split(' '));
+  expect((await project.giro(['proof', 's1'])).code).toBe(0);
   await project.git('update-ref', '-d', 'refs/notes/giro');
   const again = await project.giro(['proof', 's1']);
   expect(again.code).toBe(0);
@@ -89,4 +94,27 @@ test('what was never validated, or is not there, has no proof', async () => {
   const run = await project.giro(['proof', 's1']);
   expect(run.code).toBe(2);
   expect(run.stdout).toContain('BROKEN  validation: nothing on giro/s1 was validated');
+});
+
+test('a clone says what it lacks: the branch it only fetched, or the history below a shallow border', async () => {
+  const project = await proved();
+  const clone = async (...options: readonly string[]): Promise<string> => {
+    const folder = join(project.folder, `clone${options.join('')}`);
+    await project.git('clone', '-q', ...options, '--no-single-branch', `file://${project.path}`, folder);
+    await copyFile(join(project.path, 'giro.toml'), join(folder, 'giro.toml'));
+    return folder;
+  };
+  const whole = await clone();
+  const fetched = await project.giro(['proof', 's1'], { cwd: whole });
+  expect(fetched.code).toBe(1);
+  const [, command] = /git (branch giro\/s1 origin\/giro\/s1)$/m.exec(fetched.stderr) ?? [];
+  await project.git('-C', whole, ...(command ?? '').split(' '));
+  const there = await project.giro(['proof', 's1'], { cwd: whole });
+  expect(there.stdout).toContain('the notes: 0 as the commits say, 3 missing');
+  expect(there.code).toBe(0);
+  const shallow = await clone('--depth=1');
+  await project.git('-C', shallow, 'branch', 'giro/s1', 'origin/giro/s1');
+  const cut = await project.giro(['proof', 's1'], { cwd: shallow });
+  expect(cut.code).toBe(1);
+  expect(cut.stderr).toMatch(/^giro: the repository lacks a part of its history: [^]*git fetch --unshallow/);
 });

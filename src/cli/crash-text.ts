@@ -1,0 +1,10 @@
+/** What a person reads when something was thrown: a bug of giro, or a repository that lacks something. */
+
+/** Says what was thrown, and what to do about it. */
+export function crashText(error: unknown): string {
+  // By name, so that what reads git is not loaded for it.
+  if (error instanceof Error && error.name === 'MissingObject')
+    return `giro: the repository lacks a part of its history: ${error.message}\n  in a shallow or partial clone, fetch the rest: git fetch --unshallow; else see: git fsck`;
+  const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return `giro: this is a bug of giro; the state is saved, and the same command goes on from it\n${text}`;
+}

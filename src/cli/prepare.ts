@@ -15,6 +15,7 @@ import type { DriverDefinition, Policy } from '../policy.js';
 import { checkGraph, type GraphProblem } from '../scheduler/graph.js';
 import { specsFolder, type Spec } from '../spec.js';
 import { readCheckout } from './checkout-files.js';
+import { mendedIssues } from './mended.js';
 import { findIssue, someOf } from './target.js';
 import { readUserPolicy, type PolicyPlace } from './user-policy.js';
 import { firstIntake, laterIntake, type Intake } from '../store/intake.js';
@@ -120,6 +121,10 @@ async function takeIn(request: {
     head: git.user.head,
     answers:
       present.ok && request.named && before === 'needs-human' ? answeredBy(request.issue, present.value.spec) : [],
+    mended:
+      present.ok && !request.named && before === 'needs-human'
+        ? await mendedIssues(git, { spec, issues: present.value.spec.issues, branches: request.branches })
+        : [],
     named: request.named,
     at: request.at,
   });

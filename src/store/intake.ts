@@ -62,6 +62,8 @@ export interface LaterRequest {
   readonly head?: Oid;
   /** Paths of what is answered by being named again, if it asks: Issues, and SPEC.md when the whole Spec is named. */
   readonly answers: readonly string[];
+  /** Paths of Issues that ask and that a person changed in their worktree. */
+  readonly mended?: readonly string[];
   /** False: a backlog came upon it. What the Spec as a whole asks is then answered only by a change. */
   readonly named?: boolean;
   readonly at: string;
@@ -89,7 +91,9 @@ export async function laterIntake(git: Git, request: LaterRequest): Promise<Inta
   const specPath = `${request.folder}/SPEC.md`;
   const specText = editable(files.get(specPath));
   const base = specText === null ? null : await repairedBase(git, request, specText);
-  const touched = edited.length > 0 || byHand.size > 0 || base !== null || !(await isAsLeft(git, request.tip));
+  const mended = request.mended ?? [];
+  const touched =
+    edited.length + byHand.size + mended.length > 0 || base !== null || !(await isAsLeft(git, request.tip));
   if (specText !== null && knownSpecState(specText)) {
     const isAnswered = request.answers.includes(specPath) || (request.named === false && touched);
     files.set(specPath, setState(isAnswered ? answeredSpec(specText, request.at, base) : specText, 'active'));
@@ -290,7 +294,7 @@ function issueState(text: string, basis: Buffer | null, ours: string): IssueStat
 
 function answer(
   files: Map<string, string | Buffer>,
-  request: { readonly answers: readonly string[]; readonly at: string },
+  request: Pick<LaterRequest, 'answers' | 'mended' | 'at'>,
   done: { readonly edited: ReadonlyMap<string, unknown>; readonly byHand: ReadonlyMap<string, unknown> },
 ): readonly string[] {
   const paths: string[] = [];
@@ -300,9 +304,11 @@ function answer(
       ? 'the Issue was edited'
       : done.byHand.has(path)
         ? 'fixed by hand on its branch'
-        : request.answers.includes(path)
-          ? 'run again'
-          : null;
+        : request.mended?.includes(path) === true
+          ? 'changed by hand in its worktree'
+          : request.answers.includes(path)
+            ? 'run again'
+            : null;
     const text = editable(content);
     if (what === null || text === null) continue;
     const history = appendAnswer(historyOf(text), { at: request.at, how: `${what}; the budget begins anew` });

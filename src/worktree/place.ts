@@ -78,6 +78,12 @@ function storeOf(folder: string): string {
   return join(dirname(folder), 'store', basename(folder));
 }
 
+/** The files in which it stands what the set-up made in a folder, and what giro notes about it. */
+export function notesOn(folder: string): { readonly stamp: string; readonly facts: string } {
+  const store = storeOf(folder);
+  return { stamp: join(store, 'setup.json'), facts: join(store, 'facts.json') };
+}
+
 /** One folder for agents. */
 export class Place {
   readonly folder: string;
@@ -118,8 +124,9 @@ export class Place {
     this.#adminDir = origin.adminDir;
     this.#store = storeOf(origin.folder);
     this.#index = join(this.#store, 'index');
-    this.#stamp = join(this.#store, 'setup.json');
-    this.#facts = join(this.#store, 'facts.json');
+    const notes = notesOn(origin.folder);
+    this.#stamp = notes.stamp;
+    this.#facts = notes.facts;
   }
 
   /** Of a folder that was just registered and is empty. */

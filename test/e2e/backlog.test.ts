@@ -213,6 +213,55 @@ test('the cost limit of a night holds all of its Specs together, and the next ni
   expect([second.code, eventsOf(second, 'attempt.started').length]).toEqual([0, 1]);
 });
 
+test('a fix that was left in the worktree of an Issue, without a commit, is an answer too', async () => {
+  const project = await makeBacklog(
+    { one: { issues: ['01-a'] }, two: { issues: ['01-a'] } },
+    {
+      agent: 'touch "$HOME/call.$GIRO_SPEC.$GIRO_ATTEMPT"; echo bad > "$GIRO_SPEC.txt"\n',
+      budget: 'attempts = 1',
+      verify: 'test = "! grep -q bad one.txt two.txt"',
+    },
+  );
+  const first = await night(project);
+  expect(results(first)).toEqual({ one: 'needs-human', two: 'needs-human' });
+  const worktree = eventsOf(first, 'issue.escalated').find(({ spec }) => spec === 'one')?.worktree ?? '';
+  expect(results(await night(project))).toEqual({ one: 'needs-human', two: 'needs-human' });
+  await writeFile(join(worktree, 'one.txt'), 'good\n');
+  const dry = await unchangedBy(project, () => project.giro(['implement', 'docs/specs', '--dry-run']));
+  expect(dry.stdout).toMatch(/one: Spec one {2}\(runs\)\n.*two: Spec two {2}\(still asks/);
+  const run = await night(project);
+  expect(results(run)).toEqual({ one: 'proved', two: 'needs-human' });
+  expect(eventsOf(run, 'attempt.started')).toEqual([]);
+  expect(await project.show('giro/one', 'one.txt')).toBe('good');
+  expect(await project.show('giro/one', 'docs/specs/one/issues/01-a.md')).toContain(
+    'changed by hand in its worktree; the budget begins anew',
+  );
+});
+
+test('a conflict that an agent left as it was shown is no answer', async () => {
+  const project = await makeBacklog(
+    { one: { issues: ['01-a', '02-b'] } },
+    {
+      files: { 'line.txt': 'base\n' },
+      agent: [
+        'case "$GIRO_ISSUE-$GIRO_ATTEMPT" in',
+        '01-a-*) echo a > line.txt ;;',
+        '02-b-1) while [ ! -f "$HOME/a-landed" ]; do sleep 0.05; done; echo b > line.txt ;;',
+        '*) exit 3 ;;',
+        'esac\n',
+      ].join('\n'),
+      budget: 'attempts = 2',
+    },
+  );
+  const started = project.start(['implement', 'docs/specs', '--json', '-c', '2']);
+  await started.event('issue.integrated');
+  await writeFile(join(project.home, 'a-landed'), '');
+  const first = await started.ended;
+  const worktree = eventsOf(first, 'issue.escalated')[0]?.worktree ?? '';
+  expect(await readFile(join(worktree, 'line.txt'), 'utf8')).toContain('<<<<<<<');
+  expect(eventsOf(await night(project), 'run.started')).toEqual([]);
+});
+
 test('a single Spec starts at the proven tip as well, and is refused while there is none', async () => {
   const project = await makeBacklog({
     store: { issues: ['01-a'] },

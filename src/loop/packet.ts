@@ -141,7 +141,7 @@ function specOptions(cause: SpecCause, spec: SpecSlug): readonly PacketOption[] 
           leadsTo: 'the Spec starts from your commit, as long as nothing has landed',
         },
         {
-          act: `when something has landed: git switch giro/${spec} && git merge - && git switch -`,
+          act: `when something has landed, with nothing uncommitted: git switch giro/${spec} && git merge - && git switch -`,
           leadsTo: 'the Spec goes on with your repair in it',
         },
         { act: 'mend the gate in giro.toml', leadsTo: 'the base is judged with it' },

@@ -18,7 +18,7 @@ export type Content =
   | { readonly kind: 'submodule' };
 
 /** Larger files are not read: nothing a person writes is. */
-const readLimit = 8 * 1024 * 1024;
+export const readLimit = 8 * 1024 * 1024;
 
 /** As git decides. */
 const bytesLookedAt = 8000;

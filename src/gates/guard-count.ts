@@ -76,7 +76,7 @@ function placesOf(pattern: RegExp, code: string): readonly number[] {
 
 function segmentsOf(code: string, language: Language, assertions: readonly number[]): readonly Segment[] {
   const tests = [...code.matchAll(language.tests)];
-  const tables = language.tables === undefined ? [] : [...code.matchAll(language.tables)];
+  const tables = tablesOf(code, language);
   // Tables that are never closed may be read to the end, but not again and again.
   const budget = { left: 4 * code.length };
   let next = 0;
@@ -89,12 +89,46 @@ function segmentsOf(code: string, language: Language, assertions: readonly numbe
     let weight = 1;
     // A table stands in the head of its test, or between the test before and it.
     for (let table = tables[next]; table !== undefined && table.index < bodyStart; table = tables[next]) {
-      if (table.index >= from) weight *= rowsAt(code, table.index + table[0].length, budget);
+      if (table.index >= from) weight *= rowsAt(code, table.open, budget);
       next += 1;
     }
     const inside = countBelow(assertions, end) - countBelow(assertions, start);
     return { start, bodyStart, end, head: match[0], weight, assertions: inside };
   });
+}
+
+interface Table {
+  readonly index: number;
+  /** Where its list begins. */
+  readonly open: number;
+}
+
+/** Tables that stand where they are used, and those that are named there and stand in the same file. */
+function tablesOf(code: string, { tables, namedTables }: Language): readonly Table[] {
+  const here = [...code.matchAll(tables ?? never)].map((match) => ({
+    index: match.index,
+    open: match.index + match[0].length,
+  }));
+  const lists = namedTables === undefined ? new Map<string, number>() : listsIn(code);
+  const elsewhere = [...code.matchAll(namedTables ?? never)].flatMap((match) => {
+    const open = lists.get(match[1] ?? '');
+    return open === undefined ? [] : [{ index: match.index, open }];
+  });
+  return [...here, ...elsewhere].sort((left, right) => left.index - right.index);
+}
+
+const never = /(?!)/g;
+
+/** Where the list of each name begins that is given one; of equal names the first. */
+function listsIn(code: string): ReadonlyMap<string, number> {
+  const lists = new Map<string, number>();
+  for (const match of code.matchAll(
+    /(?<![\w.$])([A-Za-z_$][\w$]{0,80})(?::[^=\n]{0,200})?[ \t]{0,20}=\s{0,200}(?=[[(])/g,
+  )) {
+    const name = match[1] ?? '';
+    if (!lists.has(name)) lists.set(name, match.index + match[0].length);
+  }
+  return lists;
 }
 
 /** Rows of the list that begins at a place: what its outermost commas separate, or the lines of a template. */

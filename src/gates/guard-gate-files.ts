@@ -6,7 +6,15 @@ import { posix } from 'node:path';
 import type { Finding, Oid } from '../issue.js';
 import { programsCalled, scriptsCalled, targetsCalled, wordsOf } from './guard-commands.js';
 import { textOf, type Content } from './guard-contents.js';
-import { changedScripts, changedSections, closureOf, isManifest, readScripts } from './guard-manifests.js';
+import {
+  changedScripts,
+  changedSections,
+  closureOf,
+  isAppConfig,
+  isManifest,
+  readScripts,
+  type Versions,
+} from './guard-manifests.js';
 import { done } from './guard-protected.js';
 import {
   guardFinding,
@@ -55,8 +63,15 @@ export async function gateFileRule(context: RuleContext): Promise<GuardRule> {
     see(file) {
       const { change } = file;
       const { path } = change;
-      if (change.oldOid === null || testsAllow(path)) return;
+      if (testsAllow(path)) return;
       const runner = runnerOf(path);
+      if (change.oldOid === null) {
+        // The first one of a runner that the gates do not call yet is how a project gets that runner.
+        if (runner !== null && called.runners.has(runner))
+          add(path, `added, and configures ${runner}, which gates run without it; leave it out`);
+        if (isAppConfig(path)) for (const message of sectionMessages(file, called)) add(path, message);
+        return;
+      }
       const gate = called.files.get(path);
       if (runner !== null)
         add(path, `${done(change)}, though it configures ${runner}, which gates may run; put it back`);
@@ -78,6 +93,8 @@ export function runnerOf(path: string): string | null {
 interface Called {
   /** By path: the gate that names it. */
   readonly files: ReadonlyMap<string, string>;
+  /** Runners that they call by name. */
+  readonly runners: ReadonlySet<string>;
   /** Names of manifest scripts. */
   readonly scripts: ReadonlySet<string>;
   readonly targets: ReadonlySet<string>;
@@ -88,6 +105,7 @@ async function calledBy({ work, contents }: RuleContext): Promise<Called> {
   const files = new Map<string, string>();
   const scripts = new Set<string>();
   const targets = new Set<string>();
+  const runners = new Set<string>();
   const readText = async (path: string): Promise<string> => {
     const oid: Oid | null = await work.base(path);
     return oid === null ? '' : textOf(await contents.of(oid, '100644'));
@@ -107,21 +125,30 @@ async function calledBy({ work, contents }: RuleContext): Promise<Called> {
     }
     const commands = [run, ...closure.map((script) => known.get(script) ?? '')];
     for (const { program, target } of commands.flatMap(targetsCalled)) targets.add(`${program} ${target}`);
+    for (const word of commands.flatMap((command) => command.split(/[^\w.-]+/)))
+      runners.add(word.replace(/^py\.test$/, 'pytest'));
   }
-  return { files, scripts, targets };
+  return { files, scripts, targets, runners };
 }
 
 function manifestMessages(file: GuardedFile, called: Called): readonly string[] {
-  const { change, before, after } = file;
-  const texts = { before: textIn(before), after: textIn(after) };
+  const { change } = file;
   return [
-    ...changedScripts(change.path, texts, called).map(
+    ...changedScripts(change.path, textsOf(file), called).map(
       ({ name, was, is }) => `${name} is ${shown(is)} instead of ${shown(was)}, though gates call it; put it back`,
     ),
-    ...(wasDeleted(change) ? [] : changedSections(change.path, texts)).map(
-      (section) => `${section} is changed, though it says how tests are run; put it back`,
-    ),
+    ...(wasDeleted(change) ? [] : sectionMessages(file, called)),
   ];
+}
+
+function sectionMessages(file: GuardedFile, called: Called): readonly string[] {
+  return changedSections(file.change.path, textsOf(file), called.runners).map(
+    (section) => `${section} is changed, though it says how tests are run; put it back`,
+  );
+}
+
+function textsOf({ before, after }: GuardedFile): Versions {
+  return { before: textIn(before), after: textIn(after) };
 }
 
 function wasDeleted(change: GuardChange): boolean {

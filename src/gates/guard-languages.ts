@@ -16,7 +16,9 @@ export interface Language {
   readonly marks: RegExp;
   /** Heads of tables that are followed by a list of rows, each of them a test of its own. */
   readonly tables?: RegExp;
-  /** Lines that are one row each, where a table has no head. They are only ever counted in favour. */
+  /** The same, where the rows stand elsewhere in the file under the name that is the first group. */
+  readonly namedTables?: RegExp;
+  /** What is one row each, where a table has no head. They are only ever counted in favour. */
   readonly rows?: RegExp;
   /** Where the tests of a file begin; the whole file when absent. */
   readonly begin?: (path: string, code: string) => number;
@@ -36,6 +38,7 @@ const javascript: Language = {
   marks:
     /(?<![\w.$])(?:it|test|describe|suite|context|specify|bench)(?:\.\w+)*\.(?:skip|only|skipIf|runIf|fails|failing|fixme)\b|(?<![\w.$])(?:x|f)(?:it|test|describe|context)\s*[(`.]|\b(?:t|this|ctx|context)\.skip\s*\(|[{,]\s*(?:skip|only)\s*:\s*(?!false\b)/g,
   tables: /\.each\s*(?:<[^()]{0,200}>)?\s*(?:\(\s*)?(?=[[`])/g,
+  namedTables: /\.each\s*(?:<[^()]{0,200}>)?\s*\(\s*([A-Za-z_$][\w$]*)\s*\)/g,
 };
 
 const python: Language = {
@@ -48,6 +51,8 @@ const python: Language = {
   marks:
     /\bmark\.(?:skip|skipif|xfail)\b|\bunittest\.(?:skip\w*|expectedFailure)\b|^[ \t]*@(?:skip\w*|expectedFailure)\b|\bpytest\.(?:skip|xfail|importorskip)\s*\(|\bskipTest\s*\(|\bcollect_ignore\w*\s*=|\b__test__\s*=\s*False\b/gm,
   tables: /\bparametrize\s*\([^[()]{0,400}(?:\([^()]{0,400}\)[^[()]{0,400})?(?=[[(])/g,
+  namedTables:
+    /\bparametrize\s*\(\s*(?:"[^"]*"|'[^']*'|\([^()]{0,400}\)|\[[^[\]]{0,400}\])\s*,\s*(?:argvalues\s*=\s*)?([A-Za-z_]\w*)/g,
 };
 
 const go: Language = {
@@ -68,9 +73,12 @@ const rust: Language = {
   name: 'Rust',
   syntax: 'c',
   files: /\.rs$/,
-  tests: /#\[(?:\w{1,40}::){0,4}(?:test|rstest|test_case|case|quickcheck|wasm_bindgen_test)\b[^\]]{0,400}\]/g,
+  tests:
+    /#\[(?:\w{1,40}::){0,4}(?:test|rstest|test_case|quickcheck|wasm_bindgen_test)\b[^\]]{0,400}\]|#\[case(?:::\w{1,40})?\s*\([^\]]{0,400}\]/g,
   assertions: /\b(?:prop_)?assert\w*!\s*[([{]|#\[should_panic\b/g,
   trivial: /\bassert!\s*\(\s*true\s*[,)]/g,
+  // The assertion of all cases stands once.
+  rows: /#\[(?:case(?:::\w{1,40})?|test_case)\s*\(/g,
   marks: /#\[(?:cfg_attr\([^\],]{0,200},\s*)?ignore\b/g,
   // Code asserts too: in a file with both, tests begin at their module.
   begin: (path, code) => {
@@ -84,11 +92,13 @@ const java: Language = {
   name: 'Java, Kotlin, Groovy and Scala',
   syntax: 'c',
   files: /(?:(?:^|\/)src\/(?:test|\w+Test|integrationTest)\/.*|(?:Tests?|IT|Spec|TestCase))\.(?:java|kt|groovy|scala)$/,
-  tests: /@(?:Test|ParameterizedTest|RepeatedTest|TestFactory|TestTemplate|Property)\b/g,
+  tests:
+    /@(?:Test|ParameterizedTest|RepeatedTest|TestFactory|TestTemplate|Property)\b(?:\s*\([^()\n]{0,200}\))?(?:\s*@\w{1,60}(?:\s*\([^()]{0,4000}\))?)*/g,
   assertions:
     /\b(?:assert|expect|fail|verify)\w*\s*[({]|\bassert\s|\bAssertions?\.\w+\s*\(|\bshould\w*\b|\bandExpect\s*\(|\bexpected\s*=/g,
   trivial: /\bassertTrue\s*\(\s*true\s*\)|\bassertThat\s*\(\s*true\s*\)\.isTrue\s*\(\s*\)/g,
   marks: /@(?:Disabled\w*|Ignore\w*|EnabledIf\w*)\b|\bassume(?:True|False|That)\s*\(/g,
+  rows: /(?<!\w)(?:Arguments\.of|arguments)\s*\(/g,
   tables: /@(?:CsvSource|ValueSource)\s*\(\s*(?:\w+\s*=\s*)?(?=\{)/g,
 };
 

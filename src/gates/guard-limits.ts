@@ -1,8 +1,9 @@
 /** How much one Issue may change, and where. */
 import { posix } from 'node:path';
 import type { Finding } from '../issue.js';
+import { readLimit } from './guard-contents.js';
 import { matcher } from './guard-globs.js';
-import { guardFinding, type GuardChange, type GuardRule, type RuleContext } from './guard-rule.js';
+import { guardFinding, inIssue, type GuardChange, type GuardRule, type RuleContext } from './guard-rule.js';
 
 /** Written by tools, line after line: nobody reads them, so they do not count as lines. */
 const lockFiles = new Set([
@@ -24,7 +25,7 @@ const lockFiles = new Set([
 ]);
 
 /** Finds work with too many files or lines, and files that are too large. */
-export async function limitRule({ work, moved, contents }: RuleContext): Promise<GuardRule> {
+export async function limitRule({ work, moved, contents, touched }: RuleContext): Promise<GuardRule> {
   const { limits } = work.policy;
   const findings: Finding[] = [];
   // A move is one change, and nobody wrote its lines.
@@ -42,7 +43,16 @@ export async function limitRule({ work, moved, contents }: RuleContext): Promise
     const message = `${inUnits(bytes)}, more than [limits] file-size (${inUnits(limits.fileBytes)}); leave it out`;
     findings.push(guardFinding(work, { rule: 'size', file: path, message, allow: 'a higher [limits] file-size' }));
   }
-  return { needsBefore: () => false, see: () => undefined, findings: () => findings };
+  const told = new Set(large.map(({ path }) => path));
+  return {
+    needsBefore: () => false,
+    see({ change: { path, oldOid, newOid }, after }) {
+      if (after.kind !== 'large' || oldOid === newOid || told.has(path) || moved.has(path) || touched(path)) return;
+      const message = `${inUnits(after.bytes)}, and guards read no file over ${inUnits(readLimit)}; leave it out`;
+      findings.push(guardFinding(work, { rule: 'size', file: path, message, allow: inIssue('touches', path) }));
+    },
+    findings: () => findings,
+  };
 }
 
 function linesOf({ path, insertions, deletions }: GuardChange, moved: ReadonlySet<string>): number {

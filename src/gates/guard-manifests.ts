@@ -12,13 +12,23 @@ const sectioned: Readonly<Record<string, RegExp>> = {
   'tox.ini': /^(?:pytest|testenv|coverage)\b/,
 };
 
+/** What configures an application, and vitest in a part of its own. */
+const viteConfig = /^vite\.config\.[cm]?[jt]s$/;
+
 /** Keys of package.json that configure runners. */
 const runnerKeys = ['jest', 'mocha', 'ava', 'nyc', 'c8', 'tap', 'vitest', 'wireit'];
 
 /** Whether a file holds scripts, or parts that configure runners. */
 export function isManifest(path: string): boolean {
   const name = posix.basename(path);
-  return jsonManifests.has(name) || makefiles.has(name) || justfiles.has(name) || name in sectioned;
+  return (
+    jsonManifests.has(name) || makefiles.has(name) || justfiles.has(name) || name in sectioned || viteConfig.test(name)
+  );
+}
+
+/** Whether a file configures an application beside the runner. */
+export function isAppConfig(path: string): boolean {
+  return viteConfig.test(posix.basename(path));
 }
 
 const scriptsSchema = z.record(z.string(), z.unknown());
@@ -139,21 +149,51 @@ function readTargets(text: string): ReadonlyMap<string, string> {
   return targets;
 }
 
-/** Names parts that configure runners, were there before, and are not what they were. */
-export function changedSections(path: string, { before, after }: Versions): readonly string[] {
+/**
+ * Names parts that configure runners, and are not what they were. A new one only speaks of a runner that gates already call by
+ * name, and that ran without it.
+ */
+export function changedSections(
+  path: string,
+  { before, after }: Versions,
+  runners: ReadonlySet<string>,
+): readonly string[] {
+  const [old, now] = [partsOf(path, before), partsOf(path, after)];
+  return [...new Set([...old.keys(), ...now.keys()])].filter((name) => {
+    if (old.get(name) === now.get(name)) return false;
+    return old.has(name) || name.split(/[^\w-]+/).some((word) => word !== '' && runners.has(word));
+  });
+}
+
+/** The parts of a manifest that configure runners, by name. */
+function partsOf(path: string, text: string): ReadonlyMap<string, string> {
   const name = posix.basename(path);
+  if (viteConfig.test(name)) {
+    const block = blockOf(withoutComments(text, 'js'), /\btest\s*:\s*(?=\{)/);
+    return new Map(block === null ? [] : [['`test`, which vitest reads,', block]]);
+  }
   if (name === 'package.json') {
-    const [old, now] = [readJson(before), readJson(after)];
-    return runnerKeys
-      .filter((key) => old[key] !== undefined && JSON.stringify(old[key]) !== JSON.stringify(now[key]))
-      .map((key) => JSON.stringify(key));
+    const value = readJson(text);
+    const keys = runnerKeys.filter((key) => value[key] !== undefined);
+    return new Map(keys.map((key) => [JSON.stringify(key), JSON.stringify(value[key])]));
   }
   const wanted = sectioned[name];
-  if (wanted === undefined) return [];
-  const [old, now] = [readSections(before), readSections(after)];
-  return [...old]
-    .filter(([section, body]) => wanted.test(section) && now.get(section) !== body)
-    .map(([section]) => `[${section}]`);
+  const sections = wanted === undefined ? [] : [...readSections(text)].filter(([section]) => wanted.test(section));
+  return new Map(sections.map(([section, body]) => [`[${section}]`, body]));
+}
+
+/** What stands in braces behind a head, without its blanks; to the end where they are never closed. */
+function blockOf(text: string, head: RegExp): string | null {
+  const found = head.exec(text);
+  if (found === null) return null;
+  const start = found.index + found[0].length;
+  let depth = 0;
+  let end = start;
+  for (; end < text.length; end += 1) {
+    if (text[end] === '{') depth += 1;
+    else if (text[end] === '}' && (depth -= 1) === 0) break;
+  }
+  return text.slice(start, end).replace(/\s+/g, '');
 }
 
 /** Sections of TOML and of ini files: their lines without blanks and comments. */

@@ -22,12 +22,15 @@ export function shrinkRule({ work, testsAllow }: RuleContext): GuardRule {
   const more = work.policy.protect.assertions.map((pattern) => new RegExp(pattern, 'gm'));
   const seen: Counted[] = [];
   const count = (path: string, content: Content | null, language: Language): TestCount =>
-    content?.kind === 'text' ? countTests({ path, text: textOf(content) }, language, more) : nothing;
+    content?.kind === 'text' && !isLarge(content)
+      ? countTests({ path, text: textOf(content) }, language, more)
+      : nothing;
   return {
     needsBefore: ({ path }) => languageOf(path) !== null,
     see({ change, before, after }) {
       const language = languageOf(change.path);
-      if (language === null || isLarge(before) || isLarge(after)) return;
+      // What cannot be compared with anything; whoever makes a file so large has taken its tests away.
+      if (language === null || isLarge(before)) return;
       // What an Issue may take away is not missed, wherever it went.
       const allowed = testsAllow(change.path);
       const was = allowed ? nothing : count(change.path, before, language);

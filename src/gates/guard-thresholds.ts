@@ -63,7 +63,12 @@ export function thresholdRule({ work, testsAllow }: RuleContext): GuardRule {
     see({ change: { path }, before, after }) {
       const syntax = syntaxOf(path);
       if (syntax === null || before?.kind !== 'text' || after.kind !== 'text') return;
-      if (before.bytes > largestConfig || after.bytes > largestConfig) return;
+      if (before.bytes > largestConfig) return;
+      if (after.bytes > largestConfig) {
+        const message = 'too large now to see what it asks for; put it back';
+        findings.push(guardFinding(work, { rule: 'threshold', file: path, message, allow: inIssue('tests', path) }));
+        return;
+      }
       const lineAt = linesIn(textOf(after));
       for (const { name, index, was, is } of loosened(textOf(before), textOf(after), syntax)) {
         const message = `${JSON.stringify(name)} is ${is} instead of ${was}, which asks for less; put it back`;

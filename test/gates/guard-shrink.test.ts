@@ -178,6 +178,74 @@ describe('JavaScript and TypeScript', () => {
   });
 });
 
+test('a test file that was made too large to be counted has lost its tests', async () => {
+  const body = "it('a', () => {\n  expect(f()).toBe(1);\n});\n";
+  const padded = `${' '.repeat(3 * 1024 * 1024)}\n`;
+  expect(await rules({ 'a.test.js': body }, { 'a.test.js': padded })).toEqual(['shrink a.test.js']);
+  expect(await rules({ 'a.test.js': padded }, { 'a.test.js': body })).toEqual([]);
+  const config = { 'tsconfig.json': '{"compilerOptions":{"strict":true}}' };
+  expect(await rules(config, { 'tsconfig.json': `{"compilerOptions":{}}${padded}` })).toEqual([
+    'threshold tsconfig.json',
+  ]);
+});
+
+describe('tests that become rows are still there', () => {
+  const each = (head: string, rows: string): string =>
+    `${rows}it.each${head}('%d', (a, b) => {\n  expect(f(a)).toBe(b);\n});\n`;
+  const python = (rows: string, name: string): string =>
+    `${rows}@pytest.mark.parametrize("a,b", ${name})\ndef test_f(a, b):\n    assert f(a) == b\n`;
+  const rust = (tests: string): string => `#[cfg(test)]\nmod tests {\n${tests}}\n`;
+  const java = (tests: string): string => `class FTest {\n${tests}}\n`;
+  const javaTable =
+    '@ParameterizedTest(name = "x")\n@CsvSource({"1,1", "2,2"})\nvoid f(int a, int b) { assertEquals(b, f(a)); }\n';
+  const javaMethod =
+    'static Stream<Arguments> rows() { return Stream.of(arguments(1, 1), arguments(2, 2)); }\n@ParameterizedTest\n@MethodSource("rows")\nvoid f(int a, int b) { assertEquals(b, f(a)); }\n';
+  const cases =
+    '#[rstest]\n#[case(1, 1)]\n#[case::two(2, 2)]\nfn f(#[case] a: i32, #[case] b: i32) {\n    assert_eq!(f(a), b);\n}\n';
+
+  test.each([
+    [
+      'JavaScript, under a name',
+      'a.test.ts',
+      [1, 2].map((n) => `it('${String(n)}', () => {\n  expect(f(${String(n)})).toBe(1);\n});\n`).join(''),
+      each('(rows)', 'const rows: Row[] = [[1, 1], [2, 2]];\n'),
+    ],
+    [
+      'Python, under a name',
+      'test_a.py',
+      [1, 2].map((n) => `def test_${String(n)}():\n    assert f(1) == 1\n`).join(''),
+      python('ROWS = [(1, 1), (2, 2)]\n', 'ROWS'),
+    ],
+    [
+      'Rust',
+      'src/a.rs',
+      rust([1, 2].map((n) => `#[test]\nfn f${String(n)}() {\n    assert_eq!(f(1), 1);\n}\n`).join('')),
+      rust(cases),
+    ],
+    [
+      'Java',
+      'src/test/java/FTest.java',
+      java('@Test\nvoid a() { assertEquals(1, f(1)); }\n@Test\nvoid b() { assertEquals(2, f(2)); }\n'),
+      java(javaTable),
+    ],
+    [
+      'Java, from a method',
+      'src/test/java/FTest.java',
+      java('@Test\nvoid a() { assertEquals(1, f(1)); }\n@Test\nvoid b() { assertEquals(2, f(2)); }\n'),
+      java(javaMethod),
+    ],
+  ])('%s', async (_language, path, tests, table) => {
+    expect(await rules({ [path]: tests }, { [path]: table })).toEqual([]);
+    // A row that goes is missed, where it can be counted.
+    expect(
+      await rules(
+        { [path]: table },
+        { [path]: table.replace(/, \[2, 2\]|, \(2, 2\)|#\[case::two\(2, 2\)\]\n|, "2,2"/, '') },
+      ),
+    ).toEqual(path === 'src/test/java/FTest.java' && table.includes('MethodSource') ? [] : [`shrink ${path}`]);
+  });
+});
+
 test('rows of a table in Go take the place of tests', async () => {
   const path = 'a_test.go';
   const alone = ['One', 'Two'].map((name) => `func Test${name}(t *testing.T) {\n\tassert.Equal(t, 1, f())\n}\n`);

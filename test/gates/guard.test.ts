@@ -1,7 +1,7 @@
 /** Guards on kinds of files, protected paths, gate files, limits and scope, one rule after the other. */
 import { describe, expect, test } from 'vitest';
 import type { Oid } from '../../src/issue.js';
-import { guard, rules } from './guarded.js';
+import { guard, rules, type Files } from './guarded.js';
 
 const source = 'export function login(user) {\n  return user.name === "admin";\n}\nexport const limit = 100;\n';
 const link = (data: string) => ({ mode: '120000', data });
@@ -202,6 +202,47 @@ describe('gate-file', () => {
     expect(await rules({}, b ?? {})).toEqual([]);
   });
 
+  test('a first configuration of a runner that the gates already call', async () => {
+    const base = { 'package.json': manifest({ test: 'vitest run' }) };
+    const files = { ...base, 'vitest.config.ts': 'x', 'pytest.ini': 'x' };
+    expect(await rules(base, files)).toEqual(['gate-file vitest.config.ts']);
+    expect(await rules(base, files, { gates: ['npx jest'] })).toEqual([]);
+    expect(await rules({}, files, { gates: ['npx vitest run', 'python -m pytest'] })).toEqual([
+      'gate-file pytest.ini',
+      'gate-file vitest.config.ts',
+    ]);
+    expect(await rules(base, files, { tests: ['vitest.config.ts'] })).toEqual([]);
+    const parts = {
+      'package.json': manifest({ test: 'vitest run' }, { jest: {} }),
+      'pyproject.toml': '[project]\nname = "x"\n[tool.pytest.ini_options]\naddopts = "-k x"\n',
+    };
+    const without = { ...base, 'pyproject.toml': '[project]\nname = "x"\n' };
+    expect(await rules(without, parts)).toEqual([]);
+    expect(await rules(without, parts, { gates: ['npx jest && pytest -q'] })).toEqual([
+      'gate-file package.json',
+      'gate-file pyproject.toml',
+    ]);
+  });
+
+  test('what vite.config says to vitest, and nothing else of it', async () => {
+    const config = (more: string): Files => ({
+      'package.json': manifest({ test: 'vitest run' }),
+      'vite.config.ts': `export default defineConfig({\n  plugins: [a()], // test: { no }\n${more}});\n`,
+    });
+    const some = config('  test: { include: ["test/**"], deps: { a: 1 } },\n');
+    expect(await rules(some, config('  test: { include: ["test/a/**"], deps: { a: 1 } },\n'))).toEqual([
+      'gate-file vite.config.ts',
+    ]);
+    expect(
+      await rules(some, config('  build: {},\n  test: {\n    include: ["test/**"],\n    deps: { a: 1 } },\n')),
+    ).toEqual([]);
+    expect(await rules(config(''), some)).toEqual(['gate-file vite.config.ts']);
+    expect(await rules({ 'package.json': manifest({ test: 'vitest run' }) }, some)).toEqual([
+      'gate-file vite.config.ts',
+    ]);
+    expect(await rules(config(''), some, { gates: ['npx jest'] })).toEqual([]);
+  });
+
   const manifest = (scripts: object, more: object = {}) => JSON.stringify({ name: 'x', scripts, ...more }, null, 2);
 
   test('scripts that gates call are compared by value', async () => {
@@ -267,6 +308,17 @@ describe('gate-file', () => {
     ]);
     expect(await rules(makefile('go test'), makefile('true'), { gates: ['make'] })).toEqual([]);
   });
+});
+
+test('a file that guards do not read is told, unless touches names it', async () => {
+  const large = 'a'.repeat(9 * 1024 * 1024);
+  const limits = { fileBytes: 100 * 1024 * 1024, lines: 1000, files: 10 };
+  expect(await rules({}, { 'big.txt': large }, { limits })).toEqual(['size big.txt']);
+  expect(await rules({ 'big.txt': `${large}b` }, { 'big.txt': large }, { limits })).toEqual(['size big.txt']);
+  expect(await rules({ 'big.txt': large }, { 'moved.txt': large }, { limits })).toEqual([]);
+  expect(await rules({}, { 'big.txt': large }, { limits, touches: ['big.txt'] })).toEqual([]);
+  // Told once.
+  expect(await rules({}, { 'big.txt': large })).toEqual(['size big.txt']);
 });
 
 describe('limits, size and scope', () => {

@@ -112,10 +112,7 @@ export async function openWorkshop(ports: WorkshopPorts): Promise<Result<Worksho
   const definition = driverOf(policy, policy.roles.worker);
   return ok({
     folders: workFolders({ git, spec, policy }, worktrees),
-    clear: async (integrated) => {
-      await worktrees.reclaim(integrated);
-      await worktrees.close();
-    },
+    clear: (integrated) => clear(worktrees, integrated),
     verifier,
     baseline,
     driver: createDriver(definition, { clock, repository: top, own }),
@@ -138,6 +135,11 @@ export async function openWorkshop(ports: WorkshopPorts): Promise<Result<Worksho
       await Promise.all([worktrees.close(), checkouts.close(), readings.close()]);
     },
   });
+}
+
+async function clear(worktrees: Worktrees, integrated: Parameters<Worktrees['reclaim']>[0]): Promise<void> {
+  await worktrees.reclaim(integrated);
+  await worktrees.close();
 }
 
 /** Half of the processors are for the agents and gates that run already. */

@@ -1,0 +1,20 @@
+/** `npm run crash`: kills giro before every kind of step and lets it recover; writes the table of docs/durability.md. */
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+const document = path.resolve(import.meta.dirname, '../docs/durability.md');
+const folder = mkdtempSync(path.join(tmpdir(), 'giro-crash-'));
+const report = path.join(folder, 'table.md');
+const tests = ['--no-install', 'vitest', 'run', 'test/crash', ...process.argv.slice(2)];
+const { status } = spawnSync('npx', tests, { stdio: 'inherit', env: { ...process.env, GIRO_CRASH_REPORT: report } });
+process.exitCode = status ?? 1;
+try {
+  const table = readFileSync(report, 'utf8');
+  const text = readFileSync(document, 'utf8');
+  writeFileSync(document, text.replace(/(<!-- matrix -->\n\n)[^]*?(\n<!-- \/matrix -->)/, `$1${table}$2`));
+  console.log(table);
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}

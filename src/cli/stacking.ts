@@ -36,17 +36,23 @@ export async function provedTip({ git, policy }: StackSource, spec: SpecSlug): P
 
 async function provedInHead(git: OpenedGit, spec: SpecSlug): Promise<ProvedTip> {
   const { head } = git.user;
+  const tip = await proofIn(git, spec, head);
+  if (tip !== null) return { kind: 'proved', tip };
+  if ((await git.readPath(head, `${specsFolder}/${spec}/SPEC.md`)) === null) return { kind: 'none' };
+  return { kind: 'unproved', why: `there is no giro/${spec}, and no proof of it in your commit ${shortOid(head)}` };
+}
+
+/** The newest commit in the history of another that proves a Spec. */
+async function proofIn(git: OpenedGit, spec: SpecSlug, commit: Oid): Promise<Oid | null> {
   const folder = `${specsFolder}/${spec}`;
-  const log = await git.logBlobs([head], [], folder);
+  const log = await git.logBlobs([commit], [], folder);
   const proved = log.find(
     ({ message, changes }) =>
       checkpointOf(message) === 'validated' &&
       trailer(message, 'Giro-Validated') !== undefined &&
       changes.some(({ path }) => path === `${folder}/SPEC.md`),
   );
-  if (proved !== undefined) return { kind: 'proved', tip: proved.commit };
-  if ((await git.readPath(head, `${folder}/SPEC.md`)) === null) return { kind: 'none' };
-  return { kind: 'unproved', why: `there is no giro/${spec}, and no proof of it in your commit ${shortOid(head)}` };
+  return proved?.commit ?? null;
 }
 
 /** Where a Spec starts. */
@@ -74,7 +80,9 @@ export async function stackOf(
   for (const on of spec.dependsOn) {
     const found = await provedTip(source, on);
     if (found.kind === 'proved') wanted.push({ spec: on, tip: found.tip });
-    else if (spec.tip === null) return failed(notProved(spec.slug, on, found));
+    // One that has an earlier proof of it goes on with that.
+    else if (spec.tip === null || (await proofIn(git, on, spec.tip)) === null)
+      return failed(notProved(spec.slug, on, found));
   }
   if (spec.tip !== null) return ok({ base: head, along: await missingIn(git, spec.tip, wanted) });
   const apart = await missingIn(git, head, wanted);

@@ -283,6 +283,23 @@ test('a single Spec starts at the proven tip as well, and is refused while there
   expect((await night(project)).code).toBe(0);
 });
 
+test('a dependency that a Spec is given after it began is waited for too, and taken along once it is proved', async () => {
+  const project = await makeBacklog({ auth: { issues: ['01-a'] }, store: { issues: ['01-a'] } });
+  expect((await project.giro(['implement', 'auth'])).code).toBe(0);
+  const depends = (on: string) =>
+    project.write('docs/specs/auth/SPEC.md', `---\nstate: draft\ndepends-on: [${on}]\n---\n# Spec auth\n\nMore.\n`);
+  for (const on of ['store', 'stroe']) {
+    await depends(on);
+    const early = await unchangedBy(project, () => project.giro(['implement', 'auth']));
+    expect([early.code, early.stderr]).toEqual([1, expect.stringContaining(`auth depends on ${on}`)]);
+  }
+  await depends('store');
+  expect((await project.giro(['implement', 'store'])).code).toBe(0);
+  const run = await project.giro(['implement', 'auth', '--json']);
+  expect(run.code, run.stderr).toBe(0);
+  expect(await project.show('giro/auth', 'store-01-a.txt')).toBe('by store');
+});
+
 test('unknown names and circles are refused before anything starts; a wrong file only stops its own Spec', async () => {
   const project = await makeBacklog({
     store: { issues: ['01-a'] },

@@ -6,7 +6,7 @@ import { failed, ok, type Failure, type Result } from '../failure.js';
 import type { Issue, Oid, SpecSlug } from '../issue.js';
 import { findingId } from '../issue.js';
 import { systemClock } from '../platform/clock.js';
-import { removeTree } from '../platform/files.js';
+import { removeTree } from '../platform/folders.js';
 import { printable } from '../platform/text.js';
 import type { Spec } from '../spec.js';
 import { answerIssue, answerSpec, type Answering, type GivenAnswer } from '../store/answer.js';

@@ -12,7 +12,7 @@ import type { BacklogResult } from '../event.js';
 import { unreachable, type Failure, type Result } from '../failure.js';
 import type { SpecSlug } from '../issue.js';
 import { systemClock } from '../platform/clock.js';
-import { makeFolder } from '../platform/files.js';
+import { makeFolder } from '../platform/folders.js';
 import { printable } from '../platform/text.js';
 import type { AgentShare } from '../scheduler/slots.js';
 import { backlogEnding, type SpecOutcome } from './backlog-ending.js';

@@ -1,7 +1,8 @@
 /** Reads a Spec's folder from the person's checkout. */
 import { join } from 'node:path';
 import type { SpecSlug } from '../issue.js';
-import { kindOf, listFolder, readManyIfExist } from '../platform/files.js';
+import { kindOf, readManyIfExist } from '../platform/files.js';
+import { listFolder } from '../platform/folders.js';
 import { specsFolder } from '../spec.js';
 import type { SpecFile } from '../store/read.js';
 

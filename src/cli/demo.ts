@@ -2,7 +2,8 @@
 import { mkdtemp, realpath } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';
-import { makeFolder, writeAtomic } from '../platform/files.js';
+import { writeAtomic } from '../platform/files.js';
+import { makeFolder } from '../platform/folders.js';
 import { createRepository, openGit } from '../worktree/git.js';
 import { demoFiles, demoPolicy, demoScript, demoSpec } from './demo-project.js';
 import { exitCodes } from './exit.js';

@@ -1,7 +1,8 @@
 /** `giro init`: proposes a policy and an example Spec that fit the project. Writes nothing that exists. */
 import path from 'node:path';
 import { failed, ok, type Result } from '../failure.js';
-import { kindOf, linkExclusive, makeFolder } from '../platform/files.js';
+import { kindOf, linkExclusive } from '../platform/files.js';
+import { makeFolder } from '../platform/folders.js';
 import { printable } from '../platform/text.js';
 import { specsFolder } from '../spec.js';
 import { describeRepository } from '../worktree/git.js';

@@ -1,6 +1,6 @@
 /** What a clean checkout lacks although the person's has it: for the hint beside a gate that cannot run. */
 import { join } from 'node:path';
-import { listFolder } from '../platform/files.js';
+import { listFolder } from '../platform/folders.js';
 
 const ignoredAnyway = new Set(['.git', 'dist', 'build', 'out', 'coverage', '.DS_Store']);
 

@@ -10,7 +10,8 @@ import { failed, ok, unreachable, type Diagnostic, type Failure, type Result } f
 import type { IssueId, Oid, SpecSlug } from '../issue.js';
 import { issueNumber } from '../issue.js';
 import { childEnvironment } from '../platform/environment.js';
-import { kindOf, listFolder } from '../platform/files.js';
+import { kindOf } from '../platform/files.js';
+import { listFolder } from '../platform/folders.js';
 import type { DriverDefinition, Policy } from '../policy.js';
 import { checkGraph, type GraphProblem } from '../scheduler/graph.js';
 import { specsFolder, type Spec } from '../spec.js';

@@ -5,7 +5,7 @@ import type { Emit, EventBody } from '../event.js';
 import { failed, ok, type Failure, type Result } from '../failure.js';
 import type { IssueId, SpecSlug } from '../issue.js';
 import { systemClock } from '../platform/clock.js';
-import { makeFolder } from '../platform/files.js';
+import { makeFolder } from '../platform/folders.js';
 import { printable } from '../platform/text.js';
 import type { AgentShare } from '../scheduler/slots.js';
 import type { RunState } from '../state.js';

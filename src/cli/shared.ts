@@ -6,7 +6,7 @@ import PQueue from 'p-queue';
 import { RunBudget } from '../loop/budget.js';
 import { Parking } from '../loop/parking.js';
 import type { Clock } from '../platform/clock.js';
-import { removeTree } from '../platform/files.js';
+import { removeTree } from '../platform/folders.js';
 import type { Budget } from '../policy.js';
 import { AgentLimit } from '../scheduler/slots.js';
 import { createSlots, slotOffset, type Slots } from '../worktree/slots.js';

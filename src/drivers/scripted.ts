@@ -4,15 +4,8 @@ import { z } from 'zod';
 import type { Ended } from '../event.js';
 import { failed, ok, unreachable, type Result } from '../failure.js';
 import type { Clock } from '../platform/clock.js';
-import {
-  kindOf,
-  makeFolder,
-  openAppend,
-  readIfExists,
-  removeTree,
-  writeAtomic,
-  type LineWriter,
-} from '../platform/files.js';
+import { kindOf, openAppend, readIfExists, writeAtomic, type LineWriter } from '../platform/files.js';
+import { makeFolder, removeTree } from '../platform/folders.js';
 import type { DriverDefinition } from '../policy.js';
 import { transcriptTail } from './command.js';
 import { unknownUsage, type Usage } from '../usage.js';

@@ -3,7 +3,8 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { Evidence, Oid } from '../issue.js';
-import { makeFolder, readIfExists, writeAtomic } from '../platform/files.js';
+import { readIfExists, writeAtomic } from '../platform/files.js';
+import { makeFolder } from '../platform/folders.js';
 import type { GateDefinition } from '../policy.js';
 import { definitionHash } from './definition.js';
 

@@ -2,7 +2,8 @@
 import { dirname, join, normalize, sep } from 'node:path';
 import { failed, ok, type Result } from '../failure.js';
 import type { Evidence } from '../issue.js';
-import { readTail, removeTree, sizeOf } from '../platform/files.js';
+import { readTail, sizeOf } from '../platform/files.js';
+import { removeTree } from '../platform/folders.js';
 import { realPath } from '../platform/links.js';
 import { readJunit } from './read-junit.js';
 

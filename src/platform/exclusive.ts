@@ -1,6 +1,7 @@
 /** Taking over a lock file whose owner is dead, so that exactly one of any number of racers gets it. */
 import { createHash, randomUUID } from 'node:crypto';
-import { linkExclusive, readIfExists, removeTree, writeAtomic } from './files.js';
+import { linkExclusive, readIfExists, writeAtomic } from './files.js';
+import { removeTree } from './folders.js';
 import { isAlive, ownIdentity, parseIdentity } from './identity.js';
 
 /**

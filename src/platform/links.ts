@@ -1,7 +1,7 @@
 /** What `files.ts` leaves out: symbolic links, real paths, times, and folders that only their owner may enter. */
 import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
-import { walkFolders } from './files.js';
+import { walkFolders } from './folders.js';
 import { promised } from './promised.js';
 
 /** Size and time of a file, as a cheap sign that it changed. */

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync, rmSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { makeFolder } from './files.js';
+import { makeFolder } from './folders.js';
 
 /** Where a process reads from and writes to. */
 export interface StreamsRequest {

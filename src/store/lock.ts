@@ -10,7 +10,8 @@ import { join } from 'node:path';
 import { failed, ok, type Failure, type Result } from '../failure.js';
 import type { SpecSlug } from '../issue.js';
 import { replaceExclusive } from '../platform/exclusive.js';
-import { linkExclusive, makeFolder, readIfExists, removeTree } from '../platform/files.js';
+import { linkExclusive, readIfExists } from '../platform/files.js';
+import { makeFolder, removeTree } from '../platform/folders.js';
 import { isAlive, ownIdentity, parseIdentity, type ProcessIdentity } from '../platform/identity.js';
 
 /** Not exported: nobody else can make a lock. */

@@ -4,16 +4,8 @@
  */
 import { join } from 'node:path';
 import type { Oid } from '../issue.js';
-import {
-  copyTree,
-  kindOf,
-  listFolder,
-  makeFolder,
-  readIfExists,
-  removeTree,
-  rename,
-  writeAtomic,
-} from '../platform/files.js';
+import { kindOf, readIfExists, rename, writeAtomic } from '../platform/files.js';
+import { copyTree, listFolder, makeFolder, removeTree } from '../platform/folders.js';
 import type { Git } from './git-types.js';
 import { parseRefFile } from './git-refs.js';
 

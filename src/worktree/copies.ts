@@ -4,7 +4,9 @@
  */
 import { dirname, join, posix } from 'node:path';
 import picomatch from 'picomatch';
-import { copyTree, kindOf, listFolder, makeFolder, removeTree, type FileKind } from '../platform/files.js';
+import type { FileKind } from '../platform/entries.js';
+import { kindOf } from '../platform/files.js';
+import { copyTree, listFolder, makeFolder, removeTree } from '../platform/folders.js';
 import { makeLink, readLink, stampOf, type FileStamp } from '../platform/links.js';
 import { isGitName, leavesTree } from './guard.js';
 

@@ -1,7 +1,8 @@
 /** What giro notes about a worktree in its own storage, so that a later run knows what it may overwrite there. */
 import { dirname } from 'node:path';
 import { parseOid, type Oid } from '../issue.js';
-import { makeFolder, readIfExists, writeAtomic } from '../platform/files.js';
+import { readIfExists, writeAtomic } from '../platform/files.js';
+import { makeFolder } from '../platform/folders.js';
 
 /** The notes on one folder. */
 export interface Facts {

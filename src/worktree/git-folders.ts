@@ -4,7 +4,8 @@
  */
 import { dirname, isAbsolute, relative } from 'node:path';
 import { parseOid, type Oid } from '../issue.js';
-import { kindOf, removeTree } from '../platform/files.js';
+import { kindOf } from '../platform/files.js';
+import { removeTree } from '../platform/folders.js';
 import { timeOfDisk } from '../platform/stamps.js';
 import { parsePaths } from './git-parse.js';
 import { GitError, type GitCall, type RunGit } from './git-types.js';

@@ -1,7 +1,8 @@
 /** The private git dir (DESIGN 10): a few files of giro's own; it appears when the first call needs it. */
 import { join, resolve } from 'node:path';
 import { createHash } from 'node:crypto';
-import { makeFolder, readIfExists, removeTree, writeAtomic } from '../platform/files.js';
+import { readIfExists, writeAtomic } from '../platform/files.js';
+import { makeFolder, removeTree } from '../platform/folders.js';
 import type { Oid } from '../issue.js';
 import { checkoutKeys, mirrorConfig, privateConfig, type UserSettings } from './git-environment.js';
 import { parseConfig } from './git-parse.js';

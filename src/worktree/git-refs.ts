@@ -8,7 +8,8 @@
 import { join } from 'node:path';
 import { failed, ok } from '../failure.js';
 import { parseOid, type Oid } from '../issue.js';
-import { kindOf, listFolder, readIfExists } from '../platform/files.js';
+import { kindOf, readIfExists } from '../platform/files.js';
+import { listFolder } from '../platform/folders.js';
 import type { Conversation } from '../platform/plumbing.js';
 import { parsePackedRefs } from './git-parse.js';
 import type { MoveResult, RunGit } from './git-types.js';

@@ -9,16 +9,8 @@
  */
 import { join, posix } from 'node:path';
 import type { Finding, Oid } from '../issue.js';
-import {
-  kindOf,
-  makeFolder,
-  readIfExists,
-  removeTree,
-  statMany,
-  walkFolders,
-  writeAtomic,
-  type WalkedEntry,
-} from '../platform/files.js';
+import { kindOf, readIfExists, writeAtomic } from '../platform/files.js';
+import { makeFolder, removeTree, statMany, walkFolders, type WalkedEntry } from '../platform/folders.js';
 import { printable } from '../platform/text.js';
 import type { Git, TreeEntry } from './git-types.js';
 import { treeMode } from './objects.js';

@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 import { failed, ok, type Result } from '../failure.js';
 import type { Oid } from '../issue.js';
-import { makeFolder, removeTree, walkFolders } from '../platform/files.js';
+import { makeFolder, removeTree, walkFolders } from '../platform/folders.js';
 import { makeReadOnly } from '../platform/links.js';
 import { GitError, type Git } from './git-types.js';
 import { removeTraps } from './guard.js';

@@ -9,7 +9,8 @@
  */
 import { dirname, join } from 'node:path';
 import type { Oid } from '../issue.js';
-import { makeFolder, readIfExists, removeTree, writeAtomic } from '../platform/files.js';
+import { readIfExists, writeAtomic } from '../platform/files.js';
+import { makeFolder, removeTree } from '../platform/folders.js';
 import { createStamped, removeEmptyFolder, stampOf, type FileStamp } from '../platform/stamps.js';
 import type { Git } from './git-types.js';
 import { editIndex, indexEntry, readIndex, type IndexFile } from './index-file.js';

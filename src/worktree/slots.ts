@@ -1,7 +1,8 @@
 /** Slots: what keeps agents and gates that run side by side apart, ports and temporary files (DESIGN 6). */
 import { createHash, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { kindOf, removeTree, rename } from '../platform/files.js';
+import { kindOf, rename } from '../platform/files.js';
+import { removeTree } from '../platform/folders.js';
 import { makePrivateFolder } from '../platform/links.js';
 
 /** One numbered place to work in; no two that are taken share anything. */

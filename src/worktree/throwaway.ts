@@ -4,7 +4,8 @@
  */
 import { dirname, join } from 'node:path';
 import type { Oid } from '../issue.js';
-import { makeFolder, removeTree, writeNew } from '../platform/files.js';
+import { writeNew } from '../platform/files.js';
+import { makeFolder, removeTree } from '../platform/folders.js';
 import { giveIndex } from './admin.js';
 import type { Git } from './git-types.js';
 import { deflateObject, encodeCommit, frameObject, nameObject } from './objects.js';

@@ -1,7 +1,8 @@
 /** Folders that were put out of the way to be deleted in the background; what a killed run left of them goes with the next. */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { listFolder, removeTree, rename } from '../platform/files.js';
+import { rename } from '../platform/files.js';
+import { listFolder, removeTree } from '../platform/folders.js';
 
 const trashName = /^\.trash-[0-9a-f]{16}$/;
 

@@ -3,22 +3,17 @@ import { chmod, link, lstat, mkdir, readFile, readdir, readlink, stat, symlink, 
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import {
-  copyTree,
   kindOf,
   linkExclusive,
-  listFolder,
-  makeFolder,
   openAppend,
   readIfExists,
   readTail,
-  removeTree,
   rename,
   sizeOf,
-  statMany,
-  walkFolders,
   writeAtomic,
   writeNew,
 } from '../../src/platform/files.js';
+import { copyTree, listFolder, makeFolder, removeTree, statMany, walkFolders } from '../../src/platform/folders.js';
 import { temporaryFolder } from '../rig/temp.js';
 import { program } from './program.js';
 
@@ -309,7 +304,7 @@ describe('folders', () => {
   test('are removed though they are read-only, as package caches are', async () => {
     const { folder: place, run } = await program(`
 import { mkdirSync, writeFileSync, chmodSync } from 'node:fs';
-import { removeTree } from './platform/files.js';
+import { removeTree } from './platform/folders.js';
 if (process.getuid() === 0) { process.setgid(65534); process.setuid(65534); }
 mkdirSync('open/cache/deep', { recursive: true });
 writeFileSync('open/cache/deep/file', '');

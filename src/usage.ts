@@ -36,6 +36,8 @@ export interface BudgetStanding {
   /** In US dollars, or in tokens; what is unknown counts as the budget counts it. */
   readonly spent: number;
   readonly limit: number;
+  /** True: some calls are unknown and not counted. */
+  readonly atLeast?: true;
 }
 
 /** What was spent, and what the budgets stand at. */
@@ -103,9 +105,9 @@ export function formatSpending(sum: Spending): string {
 }
 
 /** Shows what a budget stands at: `run-cost $0.62 of $20.00`. */
-export function formatStanding({ key, spent, limit }: BudgetStanding): string {
+export function formatStanding({ key, spent, limit, atLeast }: BudgetStanding): string {
   const format = key.endsWith('-cost') ? formatCost : formatTokens;
-  return `${key} ${format(spent)} of ${format(limit)}`;
+  return `${key} ${atLeast === true ? 'at least ' : ''}${format(spent)} of ${format(limit)}`;
 }
 
 /** Shows what was spent, and of which budgets; empty when nobody knows of any and there is no budget. */

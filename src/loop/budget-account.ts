@@ -59,10 +59,19 @@ export function decide(accounts: readonly Account[], amount: Amount): Decision {
 }
 
 /** Says what is spent of each limit that there is. */
-export function standingsOf(accounts: readonly Account[]): readonly BudgetStanding[] {
+export function standingsOf(
+  accounts: readonly Account[],
+  isPartial: (scope: Account['scope'], unit: keyof Usage) => boolean = () => false,
+): readonly BudgetStanding[] {
+  const partly = (scope: Account['scope'], unit: keyof Usage): Pick<BudgetStanding, 'atLeast'> =>
+    isPartial(scope, unit) ? { atLeast: true } : {};
   return accounts.flatMap(({ scope, limit, spent }): readonly BudgetStanding[] => [
-    ...(limit.costUsd === null ? [] : [{ key: `${scope}-cost` as const, spent: spent.costUsd, limit: limit.costUsd }]),
-    ...(limit.tokens === null ? [] : [{ key: `${scope}-tokens` as const, spent: spent.tokens, limit: limit.tokens }]),
+    ...(limit.costUsd === null
+      ? []
+      : [{ key: `${scope}-cost` as const, spent: spent.costUsd, limit: limit.costUsd, ...partly(scope, 'costUsd') }]),
+    ...(limit.tokens === null
+      ? []
+      : [{ key: `${scope}-tokens` as const, spent: spent.tokens, limit: limit.tokens, ...partly(scope, 'tokens') }]),
   ]);
 }
 

@@ -77,6 +77,7 @@ export class RunBudget {
   readonly largest = new LargestCalls();
   readonly #limit: Account['limit'];
   readonly #waiting = new Set<() => void>();
+  readonly #uncounted = new Set<keyof Usage>();
   #spent: Amount = nothing;
   #reserved: Amount = nothing;
   #sum: Spending = noSpending;
@@ -98,7 +99,12 @@ export class RunBudget {
 
   /** What its limits stand at. */
   get budgets(): readonly BudgetStanding[] {
-    return standingsOf([this.account]);
+    return standingsOf([this.account], (_scope, unit) => this.isPartial(unit));
+  }
+
+  /** Some call is unknown, and giro.toml allows not to count it. */
+  isPartial(unit: keyof Usage): boolean {
+    return this.#uncounted.has(unit);
   }
 
   refuse(why: string): void {
@@ -119,6 +125,8 @@ export class RunBudget {
     if (spent !== null) {
       this.#spent = plus(this.#spent, spent.amount);
       this.#sum = addUsage(this.#sum, spent.usage);
+      for (const unit of ['costUsd', 'tokens'] as const)
+        if (spent.usage[unit] === null && spent.amount[unit] === 0) this.#uncounted.add(unit);
     }
     for (const wake of [...this.#waiting]) wake();
   }
@@ -206,7 +214,17 @@ export class SpecBudget implements Budgeting {
 
   /** What the budgets of money and tokens of an Issue stand at, or of the Spec and the run (`null`). */
   standings(issue: IssueId | null): readonly BudgetStanding[] {
-    return standingsOf(this.#accounts(issue).filter(({ scope }) => (scope === 'issue') === (issue !== null)));
+    const accounts = this.#accounts(issue).filter(({ scope }) => (scope === 'issue') === (issue !== null));
+    return standingsOf(accounts, (scope, unit) => this.#isPartial(issue, scope, unit));
+  }
+
+  /** Some call is unknown, and giro.toml allows not to count it. */
+  #isPartial(issue: IssueId | null, scope: Account['scope'], unit: keyof Usage): boolean {
+    if (this.#budget.unknownCost !== 'allow') return false;
+    if (scope === 'run') return this.#run.isPartial(unit);
+    const unknown = unit === 'costUsd' ? this.#sum.unknownCosts : this.#sum.unknownTokens;
+    const past = issue === null ? this.#pastOfSpec() : this.#line(issue).past.current;
+    return unknown > 0 || past.some((spell) => spell.charges.some(({ usage }) => usage[unit] === null));
   }
 
   refused(): Refusal | null {

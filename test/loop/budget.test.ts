@@ -54,6 +54,23 @@ test('each call that ends tells what it took, what that comes to, and where the 
   expect(told).toHaveLength(2);
 });
 
+test('where unknown calls are not counted, a budget stands at no less than what is known', async () => {
+  const money = { ...none, costUsd: 5 };
+  const own = budgetOf({ issue: money, spec: money, unknownCost: 'allow' }, new FakeClock());
+  await spend(own, 0.3);
+  expect(own.standings(null)).toEqual([{ key: 'spec-cost', spent: 0.3, limit: 5 }]);
+  await spend(own, null);
+  expect(own.standings(null)).toEqual([{ key: 'spec-cost', spent: 0.3, limit: 5, atLeast: true }]);
+  const run = new RunBudget({ costUsd: 5, tokens: null });
+  run.settle(nothing, { amount: nothing, usage: unknownUsage });
+  expect(run.budgets).toEqual([{ key: 'run-cost', spent: 0, limit: 5, atLeast: true }]);
+  const later = budgetOf({ issue: money, unknownCost: 'allow' }, new FakeClock());
+  const charges = [{ ...worker(), usage: unknownUsage }];
+  const spells = [{ at: 0, durationMs: 1, charges }];
+  later.take(first, { all: spells, current: spells, answeredAt: null });
+  expect(later.standings(first)).toEqual([{ key: 'issue-cost', spent: 0, limit: 5, atLeast: true }]);
+});
+
 describe('a call is made only when it fits', () => {
   test('at what the largest of its kind took, and at the least that any is counted at', async () => {
     const own = budget({ issue: { ...none, costUsd: 1 } });

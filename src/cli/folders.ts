@@ -105,7 +105,8 @@ async function guard(
 const specsFinding: Finding = {
   rule: 'specs',
   file: 'docs/specs/',
-  message: 'changed by the worker; giro alone writes it, and has put its own version back',
+  message:
+    'guard specs: changed by the worker; giro alone writes there, and has put its own version back (a person edits it in the checkout)',
 };
 
 function elsewhereFinding(found: {

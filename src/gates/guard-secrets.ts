@@ -89,7 +89,7 @@ export function secretRule({ work }: RuleContext): GuardRule {
         .map(({ path, line, name, text }): Finding => {
           // Whoever accepts one does not accept the next one in its place.
           const print = createHash('sha256').update(text).digest('hex').slice(0, 6);
-          const message = `what looks like a secret (${name}, fingerprint ${print}) is added; take it out, and read it from the environment`;
+          const message = `what looks like a secret (${name}, fingerprint ${print}) is added; take it out, and read it from the environment; it stays in the history, so revoke it if it is a real one`;
           return guardFinding(work, { rule: 'secret', file: path, line, message });
         }),
   };

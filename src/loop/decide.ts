@@ -145,3 +145,14 @@ export function waivedBy(findings: readonly Finding[]): readonly Waived[] {
 export function lastFinding(record: IssueRecord): readonly Finding[] {
   return record.story.against;
 }
+
+/** Warns of a secret that is about to be committed: a later attempt can take it out of the files, but of no commit. */
+export function sayLeaked({ ports, record }: Run, findings: readonly Finding[]): void {
+  const files = [
+    ...new Set(findings.flatMap(({ rule, file }) => (rule === 'secret' && file !== undefined ? [file] : []))),
+  ];
+  if (files.length === 0) return;
+  const { id: issue } = record.issue;
+  const message = `what looks like a secret is committed (${files.join(', ')}), and stays in the history of ${record.ref.replace(/^refs\/heads\//, '')} and, once it lands, of giro/${ports.spec.slug}, whatever a later attempt does: revoke it`;
+  ports.emit({ type: 'run.notice', level: 'warning', message, issue });
+}

@@ -36,6 +36,7 @@ import {
   notJudged,
   gatesMs,
   redLogs,
+  sayLeaked,
   waivedBy,
   type AgentSlots,
   type IssueEnd,
@@ -224,6 +225,7 @@ async function takeBack(run: Run, worked: Extract<Worked, { kind: 'worked' }>): 
   const taken = await ports.folders.takeBack(record.issue, worked.base);
   const code = taken.code ?? before.code;
   const empty = code === before.baseCode;
+  sayLeaked(run, taken.findings);
   const judged = result.kind === 'finished' && taken.code !== null && !empty;
   const line = workNote(taken, outcome);
   const isNew = judged || (taken.code !== null && taken.code !== before.shown);
@@ -241,7 +243,11 @@ async function takeBack(run: Run, worked: Extract<Worked, { kind: 'worked' }>): 
     ...(line.usage === undefined ? {} : { usage: line.usage }),
     commit,
     ...taken.size,
-    ...('reason' in result ? { reason: result.reason } : empty && !judged ? { reason: 'nothing was changed' } : {}),
+    ...('reason' in result
+      ? { reason: result.reason }
+      : empty && !judged
+        ? { reason: taken.code === null ? 'what it left cannot be taken' : 'nothing was changed' }
+        : {}),
   });
   if (judged) return 'judge';
   const unchanged = taken.code !== null && empty;

@@ -230,8 +230,12 @@ export function surveyFindings({
 }: Omit<DiskSurvey, 'hasUntracked'>): readonly Finding[] {
   return limited([
     ...repositories.map((path) => ({
+      rule: 'submodule',
       file: path,
-      message: `a git repository inside the work: ${printable(path)}; remove it, so that the files beside it can be taken`,
+      message: refused(
+        'submodule',
+        `a git repository inside the work: ${printable(path)}; remove it, so that the files beside it can be taken`,
+      ),
     })),
     ...unreadable.map((path) => ({ file: path, message: `a folder that cannot be read: ${printable(path)}` })),
     ...traps.map((path) => ({
@@ -265,8 +269,20 @@ export async function inspectTree(
   return limited(findings.sort((left, right) => ((left.file ?? '') < (right.file ?? '') ? -1 : 1)));
 }
 
+/** Such work is not taken at all, so there is nothing that could be accepted. */
+function refused(rule: string, message: string): string {
+  return `guard ${rule}: ${message} (nobody can allow it)`;
+}
+
 function submoduleFinding(path: string): Finding {
-  return { rule: 'submodule', file: path, message: `a submodule pointer that is new or changed: ${printable(path)}` };
+  return {
+    rule: 'submodule',
+    file: path,
+    message: refused(
+      'submodule',
+      `a submodule pointer that is new or changed: ${printable(path)}; put back what was there`,
+    ),
+  };
 }
 
 function linkFinding(path: string, target: string): readonly Finding[] {
@@ -275,7 +291,10 @@ function linkFinding(path: string, target: string): readonly Finding[] {
     {
       rule: 'symlink',
       file: path,
-      message: `a symbolic link that leaves the work: ${printable(path)} -> ${printable(target.slice(0, 200))}`,
+      message: refused(
+        'symlink',
+        `a symbolic link that leaves the work: ${printable(path)} -> ${printable(target.slice(0, 200))}; remove it`,
+      ),
     },
   ];
 }

@@ -130,6 +130,24 @@ describe('an attempt', () => {
   });
 });
 
+test('a secret that is about to be committed is warned of: no later attempt takes it out of the history', async () => {
+  const rig = new LoopRig();
+  rig.plays.push(
+    {
+      findings: [
+        { rule: 'secret', file: 'k.js', message: 'a key' },
+        { rule: 'size', message: 'large' },
+      ],
+    },
+    {},
+  );
+  expect(await rig.run()).toBe('integrated');
+  const told = rig.event('run.notice');
+  expect(told).toHaveLength(1);
+  expect(told[0]).toMatchObject({ level: 'warning', issue: rig.record.issue.id });
+  expect(told[0]?.message).toMatch(/^what looks like a secret is committed \(k\.js\).* giro-issue\/.*: revoke it$/);
+});
+
 describe('an operation that broke', () => {
   test('does not count, is tried again after a while, and asks in the end', async () => {
     const rig = new LoopRig();

@@ -219,7 +219,9 @@ describe('the inspection of a tree', () => {
     });
     const findings = await inspectTree(rig.git, head, tree);
     expect(findings.map(({ file }) => file)).toEqual(['README.md', 'deep/er/sub', 'src/e\u0301.ts', 'src/out']);
-    expect(findings[3]?.message).toBe('a symbolic link that leaves the work: src/out -> ../../x');
+    expect(findings[3]?.message).toBe(
+      'guard symlink: a symbolic link that leaves the work: src/out -> ../../x; remove it (nobody can allow it)',
+    );
   });
 
   test('says nothing of what the base had already', async () => {

@@ -21,7 +21,7 @@ export interface GateRun {
   readonly clock: Clock;
 }
 
-/** Runs the gate to its end: no terminal, nothing to read on stdin, the whole group gone when it resolves. */
+/** Runs the gate to its end: no terminal, nothing to read on stdin, and all that it started gone when it resolves. */
 export async function runCommandGate(run: GateRun): Promise<ProcessResult> {
   const { gate, checkout } = run;
   return runProcess({
@@ -33,6 +33,8 @@ export async function runCommandGate(run: GateRun): Promise<ProcessResult> {
     graceMs: run.graceMs,
     signal: run.signal,
     clock: run.clock,
+    // What the set-up of the checkout left running is not the gate's.
+    mark: [`TMPDIR=${checkout.slot.temporary}`, `GIRO_GATE=${gate.name}`],
   });
 }
 

@@ -1,4 +1,4 @@
-/** Who is in a process group: to tell work that still goes on from a server that only waits. */
+/** Who is in a process group, or left it: to tell work that still goes on from a server that only waits. */
 import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
 
 /** A process that outlived the leader of its group. */
@@ -21,14 +21,41 @@ const longestCommand = 200;
 /** Looks at the living members of a group. Where the system does not show them there is one, of which nothing is known. */
 export function membersOf(leader: number): readonly GroupMember[] {
   if (process.platform !== 'linux') return [{ command: 'a process', serves: false }];
-  const sockets = listeningSockets();
-  const found = readdirSync('/proc').flatMap((name) => {
-    const member = /^[0-9]+$/.test(name) ? memberOf(Number(name), leader, sockets) : null;
-    return member === null ? [] : [member];
+  return lookedAt(({ group }) => group === leader);
+}
+
+/** A process that took itself out of its group, as a daemon does. */
+export interface Stray extends GroupMember {
+  readonly pid: number;
+}
+
+/**
+ * Finds every living process that has all of these lines, `NAME=value`, in its environment, which is handed down through
+ * every group and session. Where the system does not show environments there is none.
+ */
+export function straysOf(mark: readonly string[]): readonly Stray[] {
+  if (process.platform !== 'linux') return [];
+  return lookedAt(({ pid }) => {
+    const environment = `\0${textOf(`/proc/${String(pid)}/environ`)}\0`;
+    return mark.every((line) => environment.includes(`\0${line}\0`));
+  });
+}
+
+function lookedAt(belongs: (process: { readonly pid: number; readonly group: number }) => boolean): readonly Stray[] {
+  const pids = readdirSync('/proc').filter((name) => /^[0-9]+$/.test(name));
+  let sockets: ReadonlySet<string> | null = null;
+  const found = pids.flatMap((name) => {
+    const pid = Number(name);
+    const stat = textOf(`/proc/${name}/stat`);
+    const [state, parent, group] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    if (state === 'Z' || state === 'X' || !belongs({ pid, group: Number(group) })) return [];
+    sockets ??= listeningSockets();
+    return [memberOf(pid, { stat, parent: Number(parent), sockets })];
   });
   const byPid = new Map(found.map((member) => [member.pid, member]));
   const serving = new Set(found.filter(({ listens }) => listens).flatMap((member) => line(member, byPid)));
   return found.map((member) => ({
+    pid: member.pid,
     command: member.command,
     serves: serving.has(member.pid) || line(member, byPid).some((pid) => byPid.get(pid)?.listens === true),
   }));
@@ -45,16 +72,17 @@ function line(member: Found, byPid: ReadonlyMap<number, Found>): readonly number
   return pids;
 }
 
-function memberOf(pid: number, leader: number, sockets: ReadonlySet<string>): Found | null {
-  const stat = textOf(`/proc/${String(pid)}/stat`);
-  const [state, parent, group] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  if (Number(group) !== leader || state === 'Z' || state === 'X') return null;
+function memberOf(
+  pid: number,
+  known: { readonly stat: string; readonly parent: number; readonly sockets: ReadonlySet<string> },
+): Found {
+  const { stat, parent, sockets } = known;
   const words = textOf(`/proc/${String(pid)}/cmdline`)
     .split('\0')
     .filter((word) => word !== '');
   const name = stat.slice(stat.indexOf('(') + 1, stat.lastIndexOf(')'));
   const command = (words.length === 0 ? name : words.join(' ')).slice(0, longestCommand);
-  return { pid, parent: Number(parent), command, listens: openFiles(pid).some((file) => sockets.has(file)) };
+  return { pid, parent, command, listens: openFiles(pid).some((file) => sockets.has(file)) };
 }
 
 function openFiles(pid: number): readonly string[] {

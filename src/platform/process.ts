@@ -3,7 +3,7 @@
  * six kinds (`Ended`).
  *
  * 1. The first reason wins: what happens while a process is being ended does not change how it ended.
- * 2. Its whole group is gone before `runProcess` resolves, however it ended.
+ * 2. Its whole group is gone before `runProcess` resolves, however it ended; with a `mark`, so is what left the group.
  * 3. No output passes through giro's memory, and no pipe is waited for: a daemon that keeps one open holds up nobody.
  * 4. No timer and no listener outlives the call.
  */
@@ -16,6 +16,7 @@ import type { Clock } from './clock.js';
 import type { Environment } from './environment.js';
 import { emptiesWithin, endGroup, signalGroup } from './group.js';
 import { membersOf, type GroupMember } from './members.js';
+import { endStrays } from './strays.js';
 import { closeStreams, hasRoomToSpawn, openStreams, outputOf } from './streams.js';
 import type { Streams } from './streams.js';
 import { printable } from './text.js';
@@ -40,6 +41,8 @@ export interface ProcessRequest {
   /** Aborted: ended as cancelled, with the reason of the abort. */
   readonly signal: AbortSignal;
   readonly clock: Clock;
+  /** Lines of `env`, `NAME=value`, that no other run has together: what has them is ended too, wherever it went (Linux). */
+  readonly mark?: readonly string[];
   /** Asked about once a second; an answer that is a text ends the process as stalled for that reason. */
   readonly watch?: () => Promise<string | null>;
 }
@@ -48,7 +51,7 @@ export interface ProcessRequest {
 export interface ProcessResult {
   readonly ended: Ended;
   readonly durationMs: number;
-  /** What of its group was still running when it exited with 0; ended since. */
+  /** What it had started and was still running when it exited with 0; ended since. */
   readonly left: readonly GroupMember[];
 }
 
@@ -67,6 +70,11 @@ export async function runProcess(request: ProcessRequest): Promise<ProcessResult
   const start = request.clock.monotonic();
   const left: GroupMember[] = [];
   const ended = await run(request, left);
+  const { mark, clock, graceMs } = request;
+  if (mark !== undefined && ended.kind !== 'could-not-start') {
+    const strays = await endStrays({ mark, settleMs, graceMs: Math.min(graceMs, leftoverGraceMs), clock });
+    if (ended.kind === 'exited' && ended.code === 0) left.push(...strays);
+  }
   return { ended, durationMs: Math.round(request.clock.monotonic() - start), left };
 }
 

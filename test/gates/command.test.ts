@@ -2,6 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { GateVerdict } from '../../src/gates/gate.js';
+import { straysOf } from '../../src/platform/members.js';
 import { findShell } from '../../src/gates/shell.js';
 import { findingId, type Finding } from '../../src/issue.js';
 import type { GateDefinition } from '../../src/policy.js';
@@ -230,6 +231,21 @@ describe('very large output', () => {
     expect(await readFile(log ?? '', 'utf8')).toContain('\u001b[32mline 1\u001b');
   });
 });
+
+test.runIf(process.platform === 'linux')(
+  'what left the group is ended, and its work unfinished is no pass',
+  async () => {
+    const at = await bench();
+    const run = `setsid sleep 300 > /dev/null 2>&1 & echo "TMPDIR=$TMPDIR" > "$HOME/mark"; exit 0`;
+    const home = await temporaryFolder();
+  onTestFinished(() => home.remove());
+    const { gates } = await at.verifier.verify(at.request([gate('test', run.replace('$HOME', home.path))]));
+    expect(gates).toMatchObject([{ verdict: 'fail', cause: 'vacuous' }]);
+    expect(gates[0]?.findings[0]?.message).toContain('still at work (sleep 300)');
+    const mark = (await readFile(join(home.path, 'mark'), 'utf8')).trim();
+    expect(straysOf([mark, 'GIRO_GATE=test'])).toEqual([]);
+  },
+);
 
 describe('the finding of a gate that failed', () => {
   async function found(...lines: readonly string[]): Promise<Finding> {

@@ -10,8 +10,10 @@ import {
   changedScripts,
   changedSections,
   closureOf,
+  includesOf,
   isAppConfig,
   isManifest,
+  makefiles,
   readScripts,
   type Versions,
 } from './guard-manifests.js';
@@ -124,6 +126,8 @@ async function calledBy({ work, contents }: RuleContext): Promise<Called> {
       for (const program of programsCalled(known.get(script) ?? '')) files.set(program, name);
     }
     const commands = [run, ...closure.map((script) => known.get(script) ?? '')];
+    if (commands.some((command) => targetsCalled(command).some(({ program }) => program === 'make')))
+      for (const makefile of makefiles) for (const path of includesOf(await readText(makefile))) files.set(path, name);
     for (const { program, target } of commands.flatMap(targetsCalled)) targets.add(`${program} ${target}`);
     for (const word of commands.flatMap((command) => command.split(/[^\w.-]+/)))
       runners.add(word.replace(/^py\.test$/, 'pytest'));

@@ -4,7 +4,8 @@ import { z } from 'zod';
 import { withoutComments } from './guard-source.js';
 
 const jsonManifests = new Set(['package.json', 'deno.json', 'deno.jsonc', 'composer.json']);
-const makefiles = new Set(['Makefile', 'makefile', 'GNUmakefile']);
+/** Names of Makefiles, as make looks for them. */
+export const makefiles: ReadonlySet<string> = new Set(['Makefile', 'makefile', 'GNUmakefile']);
 const justfiles = new Set(['justfile', 'Justfile', '.justfile']);
 const sectioned: Readonly<Record<string, RegExp>> = {
   'pyproject.toml': /^tool\.(?:pytest|coverage|tox|nox|hatch\.envs)\b/,
@@ -131,6 +132,12 @@ function reachable(names: readonly string[], targets: ReadonlyMap<string, string
   };
   for (const name of names) visit(name);
   return [...all];
+}
+
+/** Files that a Makefile takes in, as they are written. */
+export function includesOf(text: string): readonly string[] {
+  const lines = withoutComments(text, 'hash').matchAll(/^[ \t]*[-s]?include[ \t]+([^\n]+)$/gm);
+  return [...lines].flatMap((match) => (match[1] ?? '').trim().split(/\s+/)).map((path) => posix.normalize(path));
 }
 
 /** Targets with their line and what stands indented below it. */

@@ -45,7 +45,10 @@ const escapes =
   /\b(noCheck|skipTests|maven\.test\.skip|testFailureIgnore|ignoreFailures|passWithNoTests|ignore_errors|ignore_missing_imports)\b["']?[\s:=>]{1,9}["']?(true|false)\b/gi;
 const severities =
   /(?<![\w@/-])["']?((?:@[\w-]{1,60}\/)?[\w-]{1,80}(?:\/[\w-]{1,80}){0,3})["']?\s{0,9}:\s{0,9}\[?\s{0,9}["'](off|warn|error)["']/g;
-const ranks: Readonly<Record<string, number>> = { off: 0, warn: 1, error: 2 };
+/** The same as numbers, of rules whose names no option has. */
+const numbered =
+  /(?<![\w@/-])["']((?:@[\w-]{1,60}\/)?[\w-]{1,40}[-/][\w/-]{1,80})["']\s{0,9}:\s{0,9}\[?\s{0,9}([012])\s{0,9}(?=[,\]}\n])/g;
+const ranks: Readonly<Record<string, number>> = { off: 0, warn: 1, error: 2, 0: 0, 1: 1, 2: 2 };
 
 interface Bar {
   readonly name: string;
@@ -97,6 +100,8 @@ interface Loosened {
 /** A kind of bar, as numbers of which a lower one asks for less. */
 interface Kind {
   readonly pattern: RegExp;
+  /** Another way to write it. */
+  readonly second?: RegExp;
   readonly value: (written: string) => number;
   readonly shown: (value: number) => string;
   /** What stands for one that is not there, in the base and in the work; `null`: no bar at all. */
@@ -114,6 +119,7 @@ const kinds: readonly Kind[] = [
   },
   {
     pattern: severities,
+    second: numbered,
     value: (written) => ranks[written] ?? 0,
     shown: (value) => ['off', 'warn', 'error'][value] ?? '',
     absent: [1, 1],
@@ -130,9 +136,9 @@ function loosened(before: string, after: string, syntax: Syntax): readonly Loose
   return [...found, ...newEscapes(old, now)];
 }
 
-function barsOf(text: string, { pattern, value }: Kind): ReadonlyMap<string, readonly Bar[]> {
+function barsOf(text: string, { pattern, second, value }: Kind): ReadonlyMap<string, readonly Bar[]> {
   const bars = new Map<string, Bar[]>();
-  for (const match of text.matchAll(pattern)) {
+  for (const match of [pattern, ...(second === undefined ? [] : [second])].flatMap((way) => [...text.matchAll(way)])) {
     const name = (match[1] ?? '').toLowerCase();
     const bar = { name: match[1] ?? '', value: value(match[2] ?? ''), index: match.index };
     bars.set(name, [...(bars.get(name) ?? []), bar]);

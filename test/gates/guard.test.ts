@@ -307,6 +307,12 @@ describe('gate-file', () => {
       'gate-file justfile',
     ]);
     expect(await rules(makefile('go test'), makefile('true'), { gates: ['make'] })).toEqual([]);
+    const included = (check: string) => ({
+      Makefile: 'include mk/a.mk ./mk/b.mk\nall: unit\n',
+      'mk/b.mk': `unit:\n\t${check}\n`,
+    });
+    expect(await rules(included('go test'), included('true'), { gates: ['make'] })).toEqual(['gate-file mk/b.mk']);
+    expect(await rules(included('go test'), included('true'), { gates: ['go test'] })).toEqual([]);
   });
 });
 
@@ -374,6 +380,8 @@ describe('threshold', () => {
     ],
     ['eslint.config.js', "rules: { 'no-console': 'error' }", "rules: { 'no-console': 'off' }"],
     ['eslint.config.js', "rules: { 'no-console': 'error' }", 'rules: { }'],
+    ['eslint.config.js', "rules: { 'no-console': 2 }", "rules: { 'no-console': 0 }"],
+    ['.eslintrc.json', '"rules": { "no-console": [2, {"a": 1}] }', '"rules": { "no-console": "warn" }'],
     ['.eslintrc.json', '{ "rules": {} }', '{ "rules": { "@typescript-eslint/no-explicit-any": "off" } }'],
     ['eslint.config.js', "complexity: ['error', 10]", "complexity: ['error', 40]"],
     ['tsconfig.json', '{ "strict": true }', '{ "strict": false }'],
@@ -402,5 +410,7 @@ describe('threshold', () => {
     for (const [at, name] of names.entries()) {
       expect(await rules({ [name]: before[at] ?? '' }, { [name]: after[at] ?? '' })).toEqual([]);
     }
+    const eslint = (rule: string) => ({ 'eslint.config.js': `rules: { 'no-eval': ${rule}, indent: ['error', 4] }` });
+    expect(await rules(eslint('2'), { ...eslint("'error'"), 'package.json': '{ "a-b": 2 }' })).toEqual([]);
   });
 });

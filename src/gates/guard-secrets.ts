@@ -64,6 +64,13 @@ export const secretPatterns: readonly SecretPattern[] = [
   { name: 'SendGrid key', marks: ['SG.'], pattern: /\bSG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}\b/g },
   { name: 'Twilio key', marks: ['SK'], pattern: /\bSK[a-f0-9]{32}\b/g },
   { name: 'DigitalOcean token', marks: ['dop_v1_', 'doo_v1_', 'dor_v1_'], pattern: /\bdo[opr]_v1_[a-f0-9]{64}\b/g },
+  { name: 'Docker token', marks: ['dckr_pat_'], pattern: /\bdckr_pat_[A-Za-z0-9_-]{27}(?![A-Za-z0-9_-])/g },
+  { name: 'Shopify token', marks: ['shp'], pattern: /\bshp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}\b/g },
+  { name: 'Databricks token', marks: ['dapi'], pattern: /\bdapi[a-f0-9]{32}\b/g },
+  { name: 'Grafana token', marks: ['glsa_'], pattern: /\bglsa_[A-Za-z0-9]{32}_[A-Fa-f0-9]{8}\b/g },
+  { name: 'Groq key', marks: ['gsk_'], pattern: /\bgsk_[A-Za-z0-9]{52}\b/g },
+  { name: 'xAI key', marks: ['xai-'], pattern: /\bxai-[A-Za-z0-9]{80}\b/g },
+  { name: 'age key', marks: ['AGE-SECRET-KEY-1'], pattern: /\bAGE-SECRET-KEY-1[02-9AC-HJ-NP-Z]{58}\b/g },
   { name: 'Azure storage key', marks: ['AccountKey='], pattern: /\bAccountKey=[A-Za-z0-9+/]{86}==/g },
   {
     name: 'private key',

@@ -32,6 +32,13 @@ const samples: Readonly<Record<string, readonly string[]>> = {
   'SendGrid key': [`SG.${made(22)}.${made(43)}`],
   'Twilio key': [`SK${made(32, hex)}`],
   'DigitalOcean token': [`dop_v1_${made(64, hex)}`],
+  'Docker token': [`dckr_pat_${made(27)}`],
+  'Shopify token': [`shpat_${made(32, hex)}`],
+  'Databricks token': [`dapi${made(32, hex)}`],
+  'Grafana token': [`glsa_${made(32)}_${made(8, hex)}`],
+  'Groq key': [`gsk_${made(52)}`],
+  'xAI key': [`xai-${made(80)}`],
+  'age key': [`AGE-SECRET-KEY-1${made(58, 'QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L')}`],
   'Azure storage key': [`AccountKey=${made(86)}==`],
   'private key': [`-----BEGIN RSA PRIVATE KEY-----\n${made(64)}\n`, `-----BEGIN PRIVATE KEY-----\\n${made(64)}`],
 };

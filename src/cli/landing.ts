@@ -11,7 +11,7 @@ import type { LaneAnswer } from '../loop/ports.js';
 import { specGates, type AlongEnd, type SpecFinish, type SpecWritten } from '../loop/spec-loop.js';
 import { printable } from '../platform/text.js';
 import type { Policy } from '../policy.js';
-import { appendEscalation, appendValidation } from '../store/history.js';
+import { appendEscalation, appendValidation } from '../store/history-entries.js';
 import {
   escalationCommit,
   landedCommit,

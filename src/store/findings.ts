@@ -2,7 +2,8 @@
 import type { Finding, Waived } from '../issue.js';
 import { findingId } from '../issue.js';
 import type { Story } from '../record.js';
-import { isWorkerBullet, readFinding, sinceAnswer, type HistoryEntry } from './history.js';
+import { readFinding, sinceAnswer, type HistoryEntry } from './history.js';
+import { isWorkerBullet } from './history-entries.js';
 
 /** Reads the story of an Issue. */
 export function storyOf(entries: readonly HistoryEntry[]): Story {

@@ -5,7 +5,7 @@ import { shortOid } from '../issue.js';
 import { printable } from '../platform/text.js';
 import { specsFolder, type SpecState } from '../spec.js';
 import type { Git, TreeTarget } from '../worktree/git-types.js';
-import { appendIntegration, noteSaved } from './history.js';
+import { appendIntegration, noteSaved } from './history-entries.js';
 import type { Intake } from './intake.js';
 import type { Journal } from './journal.js';
 import { readIssueText, type SpecFile } from './read.js';

@@ -30,23 +30,19 @@ import type { FileChange, Git, MoveFailure } from '../worktree/git-types.js';
 import type { Story } from '../record.js';
 import { storyOf } from './findings.js';
 import {
-  appendEscalation,
-  appendIntegration,
   blockedInARow,
   budgetUsed,
-  closeAttempt,
   couldNotBeJudged,
-  describeWork,
   lastAttempt,
   lastFindings,
   lastQuestion,
   noProgress,
-  openAttempt,
   openFindings,
   readHistory,
   wasTakenBack,
   type HistoryEntry,
 } from './history.js';
+import { appendEscalation, appendIntegration, closeAttempt, describeWork, openAttempt } from './history-entries.js';
 import { overruledIn } from './overruled.js';
 import { readIssueText } from './read.js';
 import { branchName, issueRef } from './refs.js';

@@ -7,20 +7,8 @@
 import type { Finding, GateNote, Oid } from '../issue.js';
 import { shortOid } from '../issue.js';
 import { formatUsage, type Usage } from '../usage.js';
-import {
-  append,
-  appendValidation,
-  findingLines,
-  fingerprint,
-  oneLine,
-  plural,
-  readFinding,
-  readHistory,
-  seconds,
-  sinceAnswer,
-  withoutIds,
-  type HistoryEntry,
-} from './history.js';
+import { fingerprint, readFinding, readHistory, sinceAnswer, withoutIds, type HistoryEntry } from './history.js';
+import { append, appendValidation, findingLines, oneLine, plural, seconds } from './history-entries.js';
 
 /** How a plan ended. `pass`: its Issues are written in the same commit. */
 export type PlanVerdict = 'pass' | 'fail' | 'operation' | 'stopped';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { estimatesOf } from '../../src/cli/estimates.js';
 import { parseIssueId, parseOid, type AttemptVerdict, type IssueId } from '../../src/issue.js';
-import { closeAttempt, describeWork, openAttempt } from '../../src/store/history.js';
+import { closeAttempt, describeWork, openAttempt } from '../../src/store/history-entries.js';
 import { eventsOf, makeProject } from '../rig/giro.js';
 
 function id(text: string): IssueId {

@@ -9,7 +9,8 @@ import {
   type PlanPorts,
 } from '../../src/loop/plan-loop.js';
 import { Parking } from '../../src/loop/parking.js';
-import { appendAnswer, readHistory } from '../../src/store/history.js';
+import { readHistory } from '../../src/store/history.js';
+import { appendAnswer } from '../../src/store/history-entries.js';
 import { closePlan, openPlan, planStanding } from '../../src/store/spec-history.js';
 import { unknownUsage } from '../../src/usage.js';
 import { draftPlan } from '../mutations/parts.js';

@@ -19,23 +19,25 @@ import { Parking } from '../../src/loop/parking.js';
 import type { IssueLoopPorts, IssueRecord, LaneAnswer, Taken, WorkFolders } from '../../src/loop/ports.js';
 import type { GateDefinition, Policy } from '../../src/policy.js';
 import {
-  appendAnswer,
-  appendEscalation,
-  appendIntegration,
   blockedInARow,
   budgetUsed,
-  closeAttempt,
   couldNotBeJudged,
-  describeWork,
   lastAttempt,
   lastFindings,
   lastQuestion,
   noProgress,
-  openAttempt,
   openFindings,
   readHistory,
   wasTakenBack,
 } from '../../src/store/history.js';
+import {
+  appendAnswer,
+  appendEscalation,
+  appendIntegration,
+  closeAttempt,
+  describeWork,
+  openAttempt,
+} from '../../src/store/history-entries.js';
 import { storyOf } from '../../src/store/findings.js';
 import { unknownUsage, type Usage } from '../../src/usage.js';
 import { noRules } from '../gates/bench.js';

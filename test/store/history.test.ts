@@ -3,28 +3,30 @@ import { describe, expect, test } from 'vitest';
 import { historyOf, replaceHistory } from '../../src/config/splice.js';
 import { parseOid, type AttemptVerdict, type Finding } from '../../src/issue.js';
 import {
-  appendAnswer,
-  appendEscalation,
-  appendIntegration,
-  appendValidation,
   blockedInARow,
   budgetUsed,
-  closeAttempt,
   closings,
   couldNotBeJudged,
-  describeWork,
   lastAttempt,
   lastFindings,
   lastQuestion,
   noProgress,
-  noteSaved,
-  openAttempt,
   openFindings,
   packetQuestion,
   readHistory,
   wasTakenBack,
   type HistoryEntry,
 } from '../../src/store/history.js';
+import {
+  appendAnswer,
+  appendEscalation,
+  appendIntegration,
+  appendValidation,
+  closeAttempt,
+  describeWork,
+  noteSaved,
+  openAttempt,
+} from '../../src/store/history-entries.js';
 
 const at = '2030-01-02T03:04:05.678Z';
 const base = parseOid('a'.repeat(40));

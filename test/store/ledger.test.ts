@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import type { WorkNote } from '../../src/issue.js';
 import { gateNotes } from '../../src/loop/notes.js';
-import { appendAnswer, closeAttempt, describeWork, openAttempt, readHistory } from '../../src/store/history.js';
+import { readHistory } from '../../src/store/history.js';
+import { appendAnswer, closeAttempt, describeWork, openAttempt } from '../../src/store/history-entries.js';
 import { ledgerOf } from '../../src/store/ledger.js';
 import { closePlan, openPlan } from '../../src/store/spec-history.js';
 import { unknownUsage, type Usage } from '../../src/usage.js';

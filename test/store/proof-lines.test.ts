@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { parseOid } from '../../src/issue.js';
 import { answersOf } from '../../src/store/findings.js';
-import { appendIntegration, appendValidation, readHistory } from '../../src/store/history.js';
+import { readHistory } from '../../src/store/history.js';
+import { appendIntegration, appendValidation } from '../../src/store/history-entries.js';
 import { readDefinitions, readGateRecords, timeOf } from '../../src/store/proof-lines.js';
 
 const tip = parseOid('1'.repeat(40));

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { parseOid, type GateNote } from '../../src/issue.js';
-import { appendAnswer, appendEscalation, appendValidation, readHistory } from '../../src/store/history.js';
+import { readHistory } from '../../src/store/history.js';
+import { appendAnswer, appendEscalation, appendValidation } from '../../src/store/history-entries.js';
 import { closePlan, hasUsed, openGap, openPlan, planStanding, redRound } from '../../src/store/spec-history.js';
 import { unknownUsage } from '../../src/usage.js';
 

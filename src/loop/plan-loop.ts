@@ -69,8 +69,10 @@ export interface PlannerReply {
 export interface PlanStanding {
   /** Plans that were given and not taken. */
   readonly refused: number;
-  /** Planners that gave none that could be read, or came to no end. */
+  /** Planners that gave none that could be read, or ran into their limit. */
   readonly unread: number;
+  /** Planners under which giro ended: they count as attempts do (L5). */
+  readonly cutOff: number;
   readonly rejected: readonly Finding[];
   readonly questions: readonly string[];
   readonly answers: string;
@@ -135,7 +137,7 @@ const timesAllowed = 2;
 /** Plans until Issues are written, a human is asked, or the run stops. */
 export async function runPlanning(ports: PlanPorts, request: PlanRequest): Promise<PlanOutcome> {
   for (let failures = 0; ;) {
-    const asks = mustAsk(await ports.record.standing());
+    const asks = mustAsk(await ports.record.standing(), ports.budget.attempts);
     if (asks !== null) return { kind: 'escalated', asks };
     const step = await whenOpen(ports, () => attempt(ports, request, failures));
     if (step.kind === 'again') continue;
@@ -158,12 +160,16 @@ type Step =
   | { readonly kind: 'operation'; readonly reason: string; readonly until?: string };
 
 /** What History says already, so that a run that was killed asks the same without paying again. */
-function mustAsk(standing: PlanStanding): SpecAsks | null {
-  const { questions, rejected, refused, unread } = standing;
+function mustAsk(standing: PlanStanding, attempts: number): SpecAsks | null {
+  const { questions, rejected, refused, unread, cutOff } = standing;
   if (questions.length > 0) return { cause: 'questions', why: 'the planner has questions', findings: [], questions };
-  if (refused < timesAllowed && unread < timesAllowed) return null;
-  const findings = rejected.length > 0 ? rejected : [{ message: 'no planner came to its end' }];
-  return { cause: 'plan-rejected', why: `${String(refused + unread)} plans were not taken`, findings, questions: [] };
+  if (refused < timesAllowed && unread < timesAllowed && cutOff < attempts) return null;
+  const wasCutOff = cutOff >= attempts;
+  const why = wasCutOff
+    ? `giro ended ${String(cutOff)} times while its planner worked`
+    : `${String(refused + unread)} plans were not taken`;
+  const findings = rejected.length > 0 ? rejected : [{ message: wasCutOff ? why : 'no planner came to its end' }];
+  return { cause: 'plan-rejected', why, findings, questions: [] };
 }
 
 /** Waits for a slot, and gives it back while agents are parked, so that whoever needs none goes on. */

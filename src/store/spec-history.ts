@@ -19,8 +19,10 @@ export interface PlanStanding {
   readonly last: number;
   /** Plans of what is to be planned now that were given and not taken. */
   readonly refused: number;
-  /** Planners that gave none that could be read, or came to no end. */
+  /** Planners that gave none that could be read, or ran into their limit. */
   readonly unread: number;
+  /** Planners under which giro ended. */
+  readonly cutOff: number;
   /** Why the newest plan was not taken, and what came of the planners after it. */
   readonly rejected: readonly Finding[];
   /** What the newest of them asks, as long as nobody answered. */
@@ -105,7 +107,8 @@ export function planStanding(entries: readonly HistoryEntry[]): PlanStanding {
   return {
     last: entries.reduce((last, entry) => Math.max(last, Number(planHeading.exec(entry.text)?.[1] ?? 0)), 0),
     refused: refused.length,
-    unread: failed.length - refused.length + open.filter((entry) => verdictOf(entry) === undefined).length,
+    unread: failed.length - refused.length,
+    cutOff: open.filter((entry) => verdictOf(entry) === undefined).length,
     rejected: told.flatMap((entry) => (questionsIn(entry) > 0 ? [] : bulletsOf(entry).map(readFinding))),
     questions: newest === undefined || asks === 0 ? [] : bulletsOf(newest).slice(0, asks),
     answers: answersIn(entries),

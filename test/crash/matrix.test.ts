@@ -62,7 +62,7 @@ describe('killed again while it recovers', () => {
     ['event attempt.finished#1', 'any#120'],
     ['event candidate.made#1', 'any#300'],
     ['update heads/giro#4', 'event run.recovered#1'],
-    ['event spec.plan.started#1', 'update heads/giro#1'],
+    ['event spec.plan.started#1', 'any#98'],
   ])('before %s, then before %s', async (first, second) => {
     expect(await faultsAfter([first, second])).toEqual({ reached: true, faults: [] });
   });

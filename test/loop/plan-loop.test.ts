@@ -273,17 +273,18 @@ describe('killed at any instant', () => {
     rig.diesAt = where;
     await expect(rig.run()).rejects.toThrow('killed');
     rig.diesAt = null;
-    expect(planStanding(readHistory(rig.history))).toMatchObject({ last: 1, refused: 0, unread: 1 });
+    expect(planStanding(readHistory(rig.history))).toMatchObject({ last: 1, refused: 0, cutOff: 1 });
     expect((await rig.run()).kind).toBe('planned');
     expect(rig.history.match(/^### Plan \d/gm)).toEqual(['### Plan 1', '### Plan 2']);
   });
 
-  test('twice: a human is asked, and nothing more is paid', async () => {
+  test('as often as attempts are allowed: a human is asked why, and nothing more is paid', async () => {
     const rig = new PlanRig();
     rig.diesAt = 'call';
-    for (let time = 0; time < 2; time += 1) await expect(rig.run()).rejects.toThrow('killed');
-    expect(await rig.run()).toMatchObject({ kind: 'escalated', asks: { cause: 'plan-rejected' } });
-    expect(rig.calls).toHaveLength(2);
+    for (let time = 0; time < 3; time += 1) await expect(rig.run()).rejects.toThrow('killed');
+    const findings = [{ message: 'giro ended 3 times while its planner worked' }];
+    expect(await rig.run()).toMatchObject({ kind: 'escalated', asks: { cause: 'plan-rejected', findings } });
+    expect(rig.calls).toHaveLength(3);
   });
 
   test('between questions and their packet: the same is asked without paying again', async () => {

@@ -42,7 +42,7 @@ describe('plans', () => {
     history = closed(opened(history));
     expect(standing(history)).toMatchObject({ last: 2, refused: 0, unread: 0, rejected: [] });
     history = opened(validated(history, 'red'), 1);
-    expect(standing(history)).toMatchObject({ last: 3, refused: 0, unread: 1 });
+    expect(standing(history)).toMatchObject({ last: 3, refused: 0, unread: 0, cutOff: 1 });
     expect(standing(appendAnswer(history, { at, how: 'run again' }))).toMatchObject({ last: 3, refused: 0, unread: 0 });
   });
 

@@ -238,7 +238,7 @@ test.runIf(process.platform === 'linux')(
     const at = await bench();
     const run = `setsid sleep 300 > /dev/null 2>&1 & echo "TMPDIR=$TMPDIR" > "$HOME/mark"; exit 0`;
     const home = await temporaryFolder();
-  onTestFinished(() => home.remove());
+    onTestFinished(() => home.remove());
     const { gates } = await at.verifier.verify(at.request([gate('test', run.replace('$HOME', home.path))]));
     expect(gates).toMatchObject([{ verdict: 'fail', cause: 'vacuous' }]);
     expect(gates[0]?.findings[0]?.message).toContain('still at work (sleep 300)');

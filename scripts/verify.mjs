@@ -26,7 +26,7 @@ const steps = [
   ['build', 'npm', 'run', '--silent', 'build'],
   ['package', 'npm', 'run', '--silent', 'publint'],
   ['start', 'npm', 'start', '--silent'],
-  ['torture', 'node', 'scripts/torture.mjs', '--seed', '1'],
+  ['torture', 'npm', 'run', '--silent', 'torture', '--', '--seed', '1'],
 ];
 
 const counts = { passed: 0, failed: 0 };

@@ -51,6 +51,9 @@ export interface IssueFacts {
 /** What a finished run says of itself. */
 export type RunReason = 'proof' | 'needs-human' | 'stopped' | 'error';
 
+/** What stops a run before its end. */
+export type StopCause = 'signal' | 'deadline' | 'stop-command' | 'stop-file';
+
 /** One Spec of a backlog, when the night begins; in the order in which they may start. */
 export interface BacklogItem {
   readonly spec: SpecSlug;
@@ -320,7 +323,12 @@ export type EventBody =
       readonly findings: readonly Finding[];
     }
   | { readonly type: 'spec.state'; readonly spec: SpecSlug; readonly state: SpecState; readonly tip: Oid }
-  | { readonly type: 'run.stopping'; readonly reason: string }
+  | {
+      readonly type: 'run.stopping';
+      readonly reason: string;
+      /** Absent in the events of a giro before there was more than one way. */
+      readonly by?: StopCause;
+    }
   | {
       readonly type: 'run.finished';
       readonly spec: SpecSlug | null;

@@ -4,6 +4,7 @@ import type { SpecSlug } from '../issue.js';
 import type { SpentFacts } from '../usage.js';
 import { spentLines } from './ending.js';
 import { exitCodes, type ExitCode } from './exit.js';
+import { howToGoOn, type StoppedBy } from './stopping.js';
 
 /** How one Spec of a backlog ended. */
 export interface SpecOutcome extends BacklogResult {
@@ -31,7 +32,7 @@ const words: Readonly<Record<BacklogResult['result'], string>> = {
 /** Composes the end of a night. The very last line says the result. */
 export function backlogEnding(
   outcomes: readonly SpecOutcome[],
-  { stopped, spent }: { readonly stopped: string | null; readonly spent: SpentFacts | null },
+  { stopped, spent }: { readonly stopped: StoppedBy | null; readonly spent: SpentFacts | null },
 ): BacklogEnding {
   const specs = outcomes.map(({ spec, result, why }) => ({ spec, result, why: oneLine(why) }));
   const width = Math.max(0, ...specs.map(({ result }) => words[result].length));
@@ -57,7 +58,7 @@ function exitOf(specs: readonly BacklogResult[]): ExitCode {
   return specs.every(({ result }) => result === 'proved') ? exitCodes.proof : exitCodes.needsHuman;
 }
 
-function reasonOf(exit: ExitCode, stopped: string | null): RunReason {
+function reasonOf(exit: ExitCode, stopped: StoppedBy | null): RunReason {
   if (exit === exitCodes.proof) return 'proof';
   if (stopped !== null) return 'stopped';
   return exit === exitCodes.error ? 'error' : 'needs-human';
@@ -65,14 +66,15 @@ function reasonOf(exit: ExitCode, stopped: string | null): RunReason {
 
 function lastLine(parts: {
   readonly exit: ExitCode;
-  readonly stopped: string | null;
+  readonly stopped: StoppedBy | null;
   readonly summary: string;
   readonly specs: readonly BacklogResult[];
 }): string {
   const { exit, stopped, summary, specs } = parts;
   if (specs.length === 0) return 'nothing to run: no Spec of docs/specs is draft, active or answered';
   if (exit === exitCodes.proof) return `proof: ${summary}`;
-  if (stopped !== null) return `stopped: ${stopped}; ${summary}; go on with: giro implement docs/specs`;
+  if (stopped !== null)
+    return `stopped: ${stopped.why}; ${summary}; go on with: ${howToGoOn(stopped, 'giro implement docs/specs')}`;
   return `${exit === exitCodes.error ? 'error' : 'needs a human'}: ${summary}`;
 }
 

@@ -9,12 +9,14 @@ import { join } from 'node:path';
 import { availableParallelism } from 'node:os';
 import { stateOf } from '../backlog-state.js';
 import type { BacklogResult } from '../event.js';
-import { unreachable, type Failure, type Result } from '../failure.js';
+import { ok, unreachable, type Failure, type Result } from '../failure.js';
 import type { SpecSlug } from '../issue.js';
 import { systemClock } from '../platform/clock.js';
 import { makeFolder } from '../platform/folders.js';
 import { printable } from '../platform/text.js';
 import type { AgentShare } from '../scheduler/slots.js';
+import { announceBacklog } from '../store/engines.js';
+import { stopFileAt, type StopFile } from '../store/stop.js';
 import { backlogEnding, type SpecOutcome } from './backlog-ending.js';
 import { runLimit } from './budgeting.js';
 import { itemOf, readBacklog, type BacklogSpec } from './backlog-read.js';
@@ -27,6 +29,8 @@ import { prepareSpec, readPolicy } from './prepare.js';
 import { refuse } from './refuse.js';
 import { runToEnd, whileLocked } from './run-spec.js';
 import { openShared, type Shared } from './shared.js';
+import { whileStoppable } from './stop-one.js';
+import type { StoppedBy } from './stopping.js';
 import { write, type Terminal } from './show.js';
 import { stackOf } from './stacking.js';
 import { whileShown, type Shown } from './showing.js';
@@ -53,9 +57,16 @@ export async function implementBacklog(opened: Opened, asked: Asked): Promise<Pr
   const budget = { ...policy.value.budget, run: limit.value };
   if (options.dryRun) return preview(specs.value, { ...policy.value, budget }, asked);
   await makeFolder(opened.runFolder);
-  return whileShown({ ...opened, options, terminal, specs: 'several' }, (shown) =>
-    runNight({ opened, options, policy: policy.value, specs: specs.value, limit: limit.value }, shown),
-  );
+  const lock = await announceBacklog({ commonDir: git.commonDir, run: opened.run, at: systemClock.iso() });
+  const stoppable = { lock, files: [null] };
+  try {
+    return await whileShown(
+      { ...opened, options, terminal, specs: 'several', commonDir: git.commonDir, stoppable },
+      (shown) => runNight({ opened, options, policy: policy.value, specs: specs.value, limit: limit.value }, shown),
+    );
+  } finally {
+    await lock.release();
+  }
 }
 
 function preview(specs: readonly BacklogSpec[], policy: Policy, { options, terminal }: Asked): ProcessEnd {
@@ -117,7 +128,7 @@ async function runNight(night: Night, shown: Shown): Promise<ProcessEnd> {
     };
     const outcomes = await running.run();
     const ending = backlogEnding(outcomes, {
-      stopped: shown.stopped() ?? shared.spending.refused,
+      stopped: shown.stopped() ?? reached(shared.spending.refused) ?? running.stoppedAlone(),
       spent: shared.spending.sum.calls === 0 ? null : shared.spending,
     });
     feed.emit({ type: 'backlog.finished', ...ending, gitProcesses: opened.git.processes() });
@@ -126,6 +137,10 @@ async function runNight(night: Night, shown: Shown): Promise<ProcessEnd> {
   } finally {
     await shared.close();
   }
+}
+
+function reached(budget: string | null): StoppedBy | null {
+  return budget === null ? null : { why: budget, first: null };
 }
 
 /** The Specs of a night while they run. */
@@ -138,6 +153,8 @@ class RunningNight {
   readonly #running = new Set<SpecSlug>();
   /** Opened, but no agent of it has asked for a slot yet. */
   readonly #starting = new Set<SpecSlug>();
+  /** Specs that somebody stopped, each alone. */
+  readonly #stopped = new Map<SpecSlug, StoppedBy>();
   #finish: () => void = () => undefined;
 
   constructor(night: Night, shown: Shown, shared: Shared) {
@@ -192,7 +209,7 @@ class RunningNight {
     };
     try {
       const ended = await this.#runOne(spec, began);
-      this.#outcomes.set(spec.id, outcomeOf(spec.id, ended));
+      this.#outcomes.set(spec.id, outcomeOf(spec.id, ended, this.#stopped.get(spec.id)?.why ?? null));
       if (!ended.ok) this.#complain(spec.id, renderFailure(ended.failure));
     } catch (error) {
       const message = `this is a bug of giro: ${printable(error instanceof Error ? (error.stack ?? error.message) : String(error))}`;
@@ -210,9 +227,11 @@ class RunningNight {
 
   async #runOne(spec: BacklogSpec, began: () => void): Promise<Result<Ending, Failure>> {
     const { opened, policy } = this.#night;
-    const { feed, stopping, terminal, noMore, stopped, landed } = this.#shown;
+    const { feed, terminal, landed } = this.#shown;
     const { git, top, runFolder } = opened;
     const at = systemClock.iso();
+    const file = await stopFileAt(git.commonDir, spec.id);
+    if (file !== null) return ok(this.#forbidden(spec.id, file));
     const prepared = await prepareSpec(policy, { git, top, spec: spec.id, issue: null, named: false, at });
     if (!prepared.ok) return prepared;
     const share = this.#shared.agents.share(this.#night.specs.indexOf(spec));
@@ -220,27 +239,46 @@ class RunningNight {
     const stack = await stackOf({ git, policy }, { ...parsed, tip: prepared.value.tip });
     if (!stack.ok) return stack;
     const ended = await whileLocked(opened, prepared.value, (lock) =>
-      runToEnd(
-        {
-          opened,
-          prepared: prepared.value,
-          only: null,
-          stack: stack.value,
-          folder: join(runFolder, spec.id),
-          terminal,
-          signal: stopping.signal,
-          noMore,
-          stopped,
-          landed,
-          emit: feed.of(spec.id),
-          state: () => stateOf(feed.state, spec.id),
-          shared: this.#shared,
-          agents: announced(share, began),
-        },
-        lock,
+      whileStoppable({ lock, shown: this.#shown }, (stops) =>
+        runToEnd(
+          {
+            opened,
+            prepared: prepared.value,
+            only: null,
+            stack: stack.value,
+            folder: join(runFolder, spec.id),
+            terminal,
+            ...stops,
+            landed,
+            emit: feed.of(spec.id),
+            state: () => stateOf(feed.state, spec.id),
+            shared: this.#shared,
+            agents: announced(share, began),
+          },
+          lock,
+        ).finally(() => {
+          const alone = stops.alone();
+          if (alone !== null) this.#stopped.set(spec.id, alone);
+        }),
       ),
     );
     return ended.ok ? ended.value : ended;
+  }
+
+  /** A person forbade this Spec before the night came to it. */
+  #forbidden(spec: SpecSlug, file: StopFile): Ending {
+    const by = { why: `the ${file.name} file keeps ${spec} from running`, first: file.remove };
+    this.#stopped.set(spec, by);
+    return { kind: 'stopped', summary: 'nothing was started', exit: exitCodes.needsHuman, lines: [] };
+  }
+
+  /** What stopped Specs of this night, when the night itself was left alone. */
+  stoppedAlone(): StoppedBy | null {
+    const [first] = this.#stopped;
+    if (first === undefined) return null;
+    const whys = [...this.#stopped].map(([spec, { why }]) => why.replace(/ ended it$/, ` ended ${spec}`));
+    const firsts = [...this.#stopped.values()].flatMap((by) => by.first ?? []);
+    return { why: whys.join(', '), first: firsts.length === 0 ? null : firsts.join(' && ') };
   }
 
   /** Says what a Spec that never started really waits for. */
@@ -298,10 +336,12 @@ function outcomeAtStart({ id, plan, failure }: BacklogSpec): SpecOutcome | null 
   }
 }
 
-function outcomeOf(spec: SpecSlug, ended: Result<Ending, Failure>): SpecOutcome {
+function outcomeOf(spec: SpecSlug, ended: Result<Ending, Failure>, stopped: string | null): SpecOutcome {
   if (!ended.ok) return { spec, result: 'failed', why: renderFailure(ended.failure), asks: false };
   const results = { proof: 'proved', stopped: 'unfinished', 'needs-human': 'needs-human' } as const;
-  return { spec, result: results[ended.value.kind], why: ended.value.summary, asks: false };
+  const { kind, summary } = ended.value;
+  const why = kind === 'stopped' && stopped !== null ? `${stopped}; ${summary}` : summary;
+  return { spec, result: results[kind], why, asks: false };
 }
 
 function waitsFor({ result }: Pick<BacklogResult, 'result'>): string {

@@ -12,6 +12,7 @@ import { branchName, issueRef } from '../store/refs.js';
 import { readWaivers, type Waiver } from '../store/waivers.js';
 import type { OpenedGit } from '../worktree/git-types.js';
 import { exitCodes, type ExitCode } from './exit.js';
+import { howToGoOn, type StoppedBy } from './stopping.js';
 
 /** Everything the last lines are made from. */
 export interface EndingParts {
@@ -23,7 +24,7 @@ export interface EndingParts {
   readonly views: ReadonlyMap<IssueId, IssueView>;
   readonly waivers: readonly Waiver[];
   readonly stray: readonly string[];
-  readonly stopped: string | null;
+  readonly stopped: StoppedBy | null;
   /** What the run spent; `null`: no call of a model has ended. */
   readonly spent: SpentFacts | null;
   /** Tips of the Issues' branches; only when the run was stopped. */
@@ -65,7 +66,7 @@ export function endingOf(parts: EndingParts): Ending {
           ...openLines(parts),
           ...spent,
           standing,
-          `stopped: ${parts.stopped ?? parts.end.reason ?? 'on request'}; go on with: giro implement ${parts.spec}`,
+          `stopped: ${parts.stopped?.why ?? parts.end.reason ?? 'on request'}; go on with: ${howToGoOn(parts.stopped, `giro implement ${parts.spec}`)}`,
         ],
       };
     case 'held': {

@@ -11,6 +11,7 @@ import { implementBacklog } from './backlog.js';
 import { runLimit } from './budgeting.js';
 import { dryRun } from './dry-run.js';
 import { exitCodes } from './exit.js';
+import { forbidden } from './forbidden.js';
 import { openRepository, type Opened } from './opened.js';
 import type { ImplementOptions, ProcessEnd } from './options.js';
 import { prepare, type Prepared } from './prepare.js';
@@ -25,7 +26,10 @@ import { findIssue, someOf } from './target.js';
 /** Runs the command. */
 export async function implement(options: ImplementOptions, terminal: Terminal): Promise<ProcessEnd> {
   const opened = await openRepository(options, terminal);
-  if (!opened.ok) return refuse(opened.failure);
+  if (!opened.ok) {
+    const { failure } = opened;
+    return failure.kind === 'forbidden' ? forbidden(failure, { options, terminal }) : refuse(failure);
+  }
   const { git, target } = opened.value;
   try {
     if (target.kind === 'backlog') return await implementBacklog(opened.value, { options, terminal });
@@ -83,8 +87,16 @@ async function implementSpec(
     terminal,
   };
   const ended = await whileLocked(opened, prepared.value, (lock) =>
-    whileShown({ ...opened, options, terminal, specs: 'one' }, (shown) =>
-      runShown(run, { lock, options, limit: limit.value }, shown),
+    whileShown(
+      {
+        ...opened,
+        options,
+        terminal,
+        specs: 'one',
+        commonDir: git.commonDir,
+        stoppable: { lock, files: [null, lock.spec] },
+      },
+      (shown) => runShown(run, { lock, options, limit: limit.value }, shown),
     ),
   );
   return ended.ok ? ended.value : refuse(ended.failure);

@@ -1,5 +1,6 @@
 /** The command line: what there is, and nothing loaded before it is needed. The only place that ends the process. */
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { parseDuration } from '../platform/duration.js';
 import { keepHeapSmall } from '../platform/heap.js';
 import { crashText } from './crash-text.js';
 import { deadlineFor, deadlineUntil, type Deadline } from './deadline.js';
@@ -34,6 +35,7 @@ Examples:
   giro status auth                   where everything stands, and why
   giro proof auth                    check the proof again, offline
   giro answer auth/03 "use cookies"  answer what an Issue asks
+  giro stop                          stop what runs; the same command goes on from there
 
 ${exitHelp}`,
     );
@@ -41,6 +43,7 @@ ${exitHelp}`,
   addStatus(program, end);
   addProof(program, end);
   addAnswer(program, end);
+  addStop(program, end);
   addInit(program, end);
   addDemo(program, end);
   return program;
@@ -199,6 +202,47 @@ Examples:
     });
 }
 
+function addStop(program: Command, end: End): void {
+  program
+    .command('stop')
+    .description('stop what runs in good order: agents are ended, all is saved, the same command goes on')
+    .argument('[target]', 'a Spec; whatever runs in this repository when absent')
+    .option('--now', 'without the grace for agents; a giro that does not answer is ended by force')
+    .addOption(
+      new Option('--wait <duration>', 'how long to wait for the end').argParser(parseWait).default(120_000, '2m'),
+    )
+    .option('--json', 'print what was stopped as JSON')
+    .addOption(folder())
+    .addHelpText(
+      'after',
+      `
+It waits until what it stopped has ended; Ctrl+C ends the waiting, not the stopping. Nothing to stop is exit 0 too,
+what has not ended in time is 1. The run that was stopped exits 2.
+
+To keep giro from starting at all, lay down a file; remove it to go on:
+  touch "$(git rev-parse --git-common-dir)/giro/STOP"        all of this repository
+  touch "$(git rev-parse --git-common-dir)/giro/STOP.auth"   one Spec
+
+Examples:
+  giro stop                  whatever runs in this repository, from any folder or worktree of it
+  giro stop auth             one Spec; a backlog goes on with the others
+  giro stop --now            at once
+  giro stop --wait 10m       agents and large worktrees take their time`,
+    )
+    .action(async (target: string | undefined, options: StopFlags) => {
+      const { stop } = await import('./stop.js');
+      const { now = false, json = false, wait, directory } = options;
+      end({ exit: await stop({ target: target ?? null, now, json, waitMs: wait, folder: directory }, terminal) });
+    });
+}
+
+interface StopFlags {
+  readonly now?: boolean;
+  readonly json?: boolean;
+  readonly wait: number;
+  readonly directory: string;
+}
+
 function addInit(program: Command, end: End): void {
   program
     .command('init')
@@ -283,6 +327,12 @@ function parseFor(text: string): Deadline {
   if (deadline === undefined)
     throw new InvalidArgumentError('It must be a duration of at most 7 days, such as 30m, 6h or 1h30m.');
   return deadline;
+}
+
+function parseWait(text: string): number {
+  const ms = parseDuration(text);
+  if (ms === undefined) throw new InvalidArgumentError('It must be a duration such as 30s, 5m or 1h.');
+  return ms;
 }
 
 function endProcess(end: ProcessEnd): void {

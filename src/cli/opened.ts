@@ -2,6 +2,7 @@
 import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { failed, ok, type Failure, type Result } from '../failure.js';
+import { findStopFile, type StopFile } from '../store/stop.js';
 import { openGit } from '../worktree/git.js';
 import type { OpenedGit } from '../worktree/git-types.js';
 import type { ImplementOptions } from './options.js';
@@ -21,8 +22,18 @@ export interface Opened {
   readonly runFolder: string;
 }
 
+/** A `STOP` file keeps it from running. */
+export interface Forbidden {
+  readonly kind: 'forbidden';
+  readonly file: StopFile;
+  readonly target: Target;
+}
+
 /** Opens the repository; a dry run makes no folder in it. */
-export async function openRepository(options: ImplementOptions, terminal: Terminal): Promise<Result<Opened, Failure>> {
+export async function openRepository(
+  options: ImplementOptions,
+  terminal: Terminal,
+): Promise<Result<Opened, Failure | Forbidden>> {
   const looked = await openGit({ folder: options.folder, own: terminal.env, runFolder: null });
   if (!looked.ok) return looked;
   const { commonDir, user } = looked.value;
@@ -31,6 +42,10 @@ export async function openRepository(options: ImplementOptions, terminal: Termin
   if (topLevel === null) return failed(bareFailure);
   const target = parseTarget(options.target, { cwd: await realpath(options.folder), top: topLevel });
   if (!target.ok) return target;
+  if (!options.dryRun) {
+    const file = await findStopFile(commonDir, target.value.kind === 'backlog' ? null : target.value.spec);
+    if (file !== null) return failed({ kind: 'forbidden', file, target: target.value });
+  }
   const run = newRunId();
   const runFolder = join(commonDir, 'giro', 'runs', run);
   const git = await openGit({

@@ -25,6 +25,7 @@ import { noteProofs } from './proof-notes.js';
 import type { Stack } from './stacking.js';
 import type { Shared } from './shared.js';
 import type { Terminal } from './show.js';
+import type { StoppedBy } from './stopping.js';
 import { giroVersion } from './version.js';
 
 /** One Spec that is to be run. */
@@ -43,7 +44,7 @@ export interface SpecRun {
   readonly terminal: Terminal;
   readonly signal: AbortSignal;
   /** What ended the run before its end. */
-  readonly stopped: () => string | null;
+  readonly stopped: () => StoppedBy | null;
   readonly landed: (ms: number) => void;
   readonly emit: Emit;
   /** What the events of this Spec come to. */

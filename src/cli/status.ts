@@ -18,7 +18,6 @@ import { readBranches, readStandings, type IssueBranches } from '../store/facts.
 import { packetQuestion, readHistory, sinceAnswer, type HistoryEntry } from '../store/history.js';
 import { findBase } from '../store/intake.js';
 import { spendingOf } from '../store/ledger.js';
-import { lockOwner } from '../store/lock.js';
 import { newestRecord, readIssueText, readSpecAt } from '../store/read.js';
 import { branchName, integrationRef, issueRef } from '../store/refs.js';
 import {
@@ -37,6 +36,7 @@ import { exitCodes, type ExitCode } from './exit.js';
 import { renderFailure } from './failure-text.js';
 import { readCheckout } from './checkout-files.js';
 import { standingsNow, type Standings } from './status-budgets.js';
+import { runningOf, stopFileOf, stopLines, type StopFileJson, type StoppingJson } from './status-stop.js';
 import { write, type Terminal } from './show.js';
 import { findIssue, parseTarget, someOf, type Target } from './target.js';
 
@@ -80,7 +80,9 @@ interface SpecStatusJson {
   readonly state: SpecState;
   readonly base: string | null;
   readonly tip: Oid | null;
-  readonly running: { readonly pid: number; readonly host: string } | null;
+  readonly running: { readonly pid: number; readonly host: string; readonly stopping?: StoppingJson } | null;
+  /** What a person laid down that keeps it from running. */
+  readonly stopFile?: StopFileJson;
   /** What the calls for it and for its Issues took so far. */
   readonly spending: Spending;
   /** What its budgets of money and tokens stand at since a person answered last; only those that are set. */
@@ -127,8 +129,10 @@ async function showAll(git: OpenedGit, options: StatusOptions, terminal: Termina
     if (read.ok) specs.push(read.value);
     else failures.push(read.failure);
   }
-  if (options.json) write(terminal, `${JSON.stringify({ specs })}\n`);
-  else if (specs.length > 0 || failures.length === 0) write(terminal, overview(specs));
+  const stop = await stopFileOf(git.commonDir, null);
+  if (options.json) write(terminal, `${JSON.stringify({ ...stop, specs })}\n`);
+  else if (specs.length > 0 || failures.length === 0)
+    write(terminal, [overview(specs), ...stopLines(stop).map((line) => `${line}\n`)].join(''));
   failures.forEach(refuse);
   return failures.length > 0 ? exitCodes.error : exitCodes.proof;
 }
@@ -212,7 +216,7 @@ async function readSpec(git: OpenedGit, slug: SpecSlug, place: Place): Promise<R
     state: spec.state,
     base: tip === null ? null : await findBase(git, tip),
     tip,
-    running: await lockOwner(git.commonDir, slug),
+    ...(await runningOf(git.commonDir, slug)),
     ...toldBy(entries, spec.state, facts),
     ...setOnly(budgets.get(null)),
     issues: issuesJson({ spec, facts, branches, worktrees, budgets, tip, head: git.user.head }),
@@ -351,6 +355,7 @@ function specText(spec: SpecStatusJson): string {
     spec.running === null
       ? 'nothing is running on it'
       : `running: process ${String(spec.running.pid)} on ${printable(spec.running.host)}`,
+    ...stopLines(spec),
     ...(spec.spending.calls === 0 ? [] : [`spent ${spentText(spec.spending, spec.budgets)}`]),
     ...(spec.question === undefined ? [] : [`asks: ${printable(spec.question)}`]),
     '',
@@ -403,7 +408,7 @@ function nextLines(spec: SpecStatusJson): readonly string[] {
     asking.length === 0
       ? []
       : [`asks for you: ${asking.join(', ')} (details: giro status ${spec.spec}/${asking[0] ?? ''})`];
-  return spec.running === null ? [...why, `next: giro implement ${spec.spec}`] : why;
+  return spec.running === null && spec.stopFile === undefined ? [...why, `next: giro implement ${spec.spec}`] : why;
 }
 
 async function packetFor(git: OpenedGit, spec: SpecStatusJson, issue: IssueStatusJson | null): Promise<Packet | null> {

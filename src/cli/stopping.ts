@@ -5,8 +5,20 @@ import { endEveryProcess } from '../platform/process.js';
 /** A signal that stops a run. */
 export type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGHUP';
 
+/** What ended a run before its end, for its last lines. */
+export interface StoppedBy {
+  readonly why: string;
+  /** What is to be typed before the run can go on; `null`: nothing. */
+  readonly first: string | null;
+}
+
+/** Says how a run goes on. */
+export function howToGoOn(by: StoppedBy | null, command: string): string {
+  return by === null || by.first === null ? command : `${by.first} && ${command}`;
+}
+
 /** What the engine is told when a run is stopped. */
-class Stopped extends Error {
+export class Stopped extends Error {
   constructor(why: string) {
     super(`stopped by ${why}`);
   }
@@ -58,6 +70,8 @@ export function listenForStop(ports: {
     signal: controller.signal,
     by: () => by,
     interrupt: () => {
+      // The board says what the key does while a run is stopping, whatever stopped it.
+      if (controller.signal.aborted) by ??= 'SIGINT';
       stop('SIGINT');
     },
     end: (why) => {

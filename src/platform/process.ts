@@ -63,7 +63,7 @@ const settleMs = 100;
 const leftoverGraceMs = 2_000;
 
 /** Groups that are alive, each with the way to say why it ends. */
-const living = new Map<number, (why: Ended) => void>();
+const living = new Map<number, { readonly interrupt: (why: Ended) => void; readonly signal: AbortSignal }>();
 
 /** Runs a program to its end, in whichever way it comes; rejects only for a bug. */
 export async function runProcess(request: ProcessRequest): Promise<ProcessResult> {
@@ -80,7 +80,17 @@ export async function runProcess(request: ProcessRequest): Promise<ProcessResult
 
 /** Kills every group that `runProcess` has alive, at once and without a wait: for a second interrupt and for a crash. */
 export function endEveryProcess(): void {
-  for (const [leader, interrupt] of living) {
+  endAll(() => true);
+}
+
+/** Kills what an aborted signal is ending, without the rest of its grace. */
+export function endCancelled(by: AbortSignal): void {
+  if (by.aborted) endAll((signal) => signal.aborted && signal.reason === by.reason);
+}
+
+function endAll(isMeant: (signal: AbortSignal) => boolean): void {
+  for (const [leader, { interrupt, signal }] of living) {
+    if (!isMeant(signal)) continue;
     interrupt({ kind: 'cancelled', reason: 'everything was ended at once' });
     signalGroup(leader, 'SIGKILL');
   }
@@ -158,7 +168,7 @@ async function supervise(
   const { clock, graceMs } = request;
   try {
     const interrupted = new Promise<Ended>((resolve, reject) => {
-      living.set(leader, resolve);
+      living.set(leader, { interrupt: resolve, signal: request.signal });
       interruptions(request, streams, over.signal).forEach((one) => {
         one.then((why) => {
           if (why !== null) resolve(why);

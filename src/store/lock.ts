@@ -22,11 +22,14 @@ export interface RunLock {
   readonly [held]: true;
   readonly spec: SpecSlug;
   readonly path: string;
+  /** What the file holds: no other lock holds the same. */
+  readonly text: string;
   /** Gives the Spec free for the next engine. */
   release(): Promise<void>;
 }
 
-interface LockFile extends ProcessIdentity {
+/** What a lock file holds. */
+export interface LockFile extends ProcessIdentity {
   readonly format_version: 1;
   readonly spec: string;
   readonly run: string;
@@ -34,6 +37,11 @@ interface LockFile extends ProcessIdentity {
 }
 
 const attempts = 5;
+
+/** Where the locks are. */
+export function locksFolder(commonDir: string): string {
+  return join(commonDir, 'giro', 'locks');
+}
 
 /** Takes the lock of a Spec, or tells who has it and what to do. `answer`: the short one, of whoever writes an answer. */
 export async function takeLock(request: {
@@ -43,7 +51,7 @@ export async function takeLock(request: {
   readonly at: string;
   readonly kind?: 'run' | 'answer';
 }): Promise<Result<RunLock, Failure>> {
-  const folder = join(request.commonDir, 'giro', 'locks');
+  const folder = locksFolder(request.commonDir);
   const path = join(folder, `${request.spec}${request.kind === 'answer' ? '.answer' : ''}.json`);
   await makeFolder(folder);
   const own: LockFile = { format_version: 1, ...ownIdentity(), spec: request.spec, run: request.run, at: request.at };
@@ -64,7 +72,7 @@ export async function lockOwner(
   commonDir: string,
   spec: SpecSlug,
 ): Promise<{ readonly pid: number; readonly host: string } | null> {
-  const present = await readIfExists(join(commonDir, 'giro', 'locks', `${spec}.json`));
+  const present = await readIfExists(join(locksFolder(commonDir), `${spec}.json`));
   const owner = present === null ? null : parseLock(present);
   return owner !== null && isAlive(owner) === 'alive' ? { pid: owner.pid, host: owner.host } : null;
 }
@@ -74,6 +82,7 @@ function lockOf(spec: SpecSlug, path: string, text: string): RunLock {
     [held]: true,
     spec,
     path,
+    text,
     async release(): Promise<void> {
       if ((await readIfExists(path))?.toString('utf8') === text) await removeTree(path);
     },
@@ -96,7 +105,7 @@ function whyNot(path: string, present: Buffer, spec: SpecSlug): Failure | null {
       return {
         kind: 'locked',
         message: `giro is already running on ${spec}: process ${String(owner.pid)} on ${owner.host}, since ${owner.at}`,
-        hint: `watch it with: giro status ${spec}`,
+        hint: `watch it with: giro status ${spec}, stop it with: giro stop ${spec}`,
       };
     case 'unknown':
       return {
@@ -107,7 +116,8 @@ function whyNot(path: string, present: Buffer, spec: SpecSlug): Failure | null {
   }
 }
 
-function parseLock(bytes: Buffer): LockFile | null {
+/** Reads a lock file; `null`: it is none. */
+export function parseLock(bytes: Buffer): LockFile | null {
   const value = parseIdentity(bytes.toString('utf8'));
   return value !== null && isLock(value) ? value : null;
 }

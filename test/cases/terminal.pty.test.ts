@@ -113,6 +113,33 @@ test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('C085 %s gives the terminal 
   await expectGivenBack(board);
 });
 
+test('giro stop ends a run on the board: terminal given back, last lines below, exit 2', async () => {
+  const project = await makeProject({ issues, agent: patient });
+  const board = await onTerminal(project, { columns: 120 });
+  await board.waitFor(/working +02-second/);
+  const stop = await project.giro(['stop', 's1']);
+  expect([stop.code, stop.stderr]).toEqual([0, '']);
+  expect(await board.exitCode()).toBe(2);
+  const screen = await board.capture();
+  expect(screen).toContain('0 of 3 Issues integrated');
+  expect(screen).toMatch(/^stopped: giro stop ended it; go on with: giro implement s1\n\[exit 2\]\n/m);
+  await expectGivenBack(board);
+});
+
+test('while giro stop waits for an agent the board says so, and Ctrl+C does at once what it says', async () => {
+  const project = await makeProject({ issues: { '01-first': {} }, agent: `trap "" TERM INT\n${patient}` });
+  const policy = await readFile(join(project.path, 'giro.toml'), 'utf8');
+  await project.write('giro.toml', policy.replace('grace = "1s"', 'grace = "60s"'));
+  const board = await onTerminal(project);
+  await board.waitFor(/says 01-first/);
+  expect((await project.giro(['stop', '--wait', '500ms'])).code).toBe(1);
+  const screen = await board.waitFor('stopping: giro stop ended it');
+  expect(screen).toContain('Ctrl+C again ends everything at once');
+  await board.keys('C-c');
+  expect(await board.exitCode()).toBe(130);
+  await expectGivenBack(board);
+});
+
 test('the results are the same on the board, in lines and as NDJSON', async () => {
   const trees: string[] = [];
   for (const args of [[], ['--plain'], ['--json']]) {

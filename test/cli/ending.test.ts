@@ -69,7 +69,7 @@ describe('the last lines', () => {
   });
 
   test('of a stop say by what, and how to go on', () => {
-    const { exit, lines } = ending({ end: { kind: 'stopped' }, stopped: 'SIGTERM' });
+    const { exit, lines } = ending({ end: { kind: 'stopped' }, stopped: { why: 'SIGTERM', first: null } });
     expect([exit, lines.at(-1)]).toEqual([2, 'stopped: SIGTERM; go on with: giro implement s1']);
   });
 

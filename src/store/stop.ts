@@ -92,6 +92,7 @@ export async function readStopAnswer(lock: Addressed): Promise<{ readonly at: st
 /** Removes what is about this lock, which is given back; or about those that others held before it. */
 export async function forgetStop(lock: Addressed, which: 'own' | 'others'): Promise<void> {
   for (const path of [requestPath(lock), answerPath(lock)]) {
+    if ((await kindOf(path)) === null) continue;
     const isOwn = (await readAddressed(path, lock)) !== null;
     if (isOwn === (which === 'own')) await removeTree(path);
   }

@@ -16,7 +16,7 @@ interface Engine {
   readonly child: ChildProcess;
   readonly ended: Promise<unknown>;
   /** Lets a minute pass with each look, and so never waits itself. */
-  stop(options: { readonly now: boolean; readonly waitMs?: number }): Promise<readonly Ended[]>;
+  stop(options: { readonly now: boolean; readonly progress?: () => void }): Promise<readonly Ended[]>;
 }
 
 /** A process that holds a lock, which says of it what the test wants. */
@@ -46,9 +46,9 @@ async function engine(
     commonDir,
     child,
     ended,
-    async stop({ now, waitMs = 120_000 }) {
+    async stop({ now, progress = () => undefined }) {
       const { engines } = await enginesToStop(commonDir, null);
-      return waitForEnd(engines, { now, waitMs, clock: hurried(), progress: () => undefined });
+      return waitForEnd(engines, { now, waitMs: 120_000, clock: hurried(), progress });
     },
   };
 }
@@ -79,7 +79,8 @@ describe('giro stop', () => {
   test('at once ends a giro that does not answer: by SIGTERM, and one that keeps that by SIGKILL', async () => {
     const first = await engine({}, '');
     expect((await first.stop({ now: true }))[0]?.outcome).toBe('forced');
-    expect(first.child.signalCode ?? (await first.ended)).toBe('SIGTERM');
+    await first.ended;
+    expect(first.child.signalCode).toBe('SIGTERM');
     const second = await engine({}, keepsSignals);
     expect((await second.stop({ now: true }))[0]?.outcome).toBe('forced');
     await second.ended;
@@ -124,10 +125,8 @@ describe('giro stop', () => {
   });
 
   test('says of one that died meanwhile that it left its lock', async () => {
-    const { stop, child, ended } = await engine({}, '');
-    const stopping = stop({ now: false });
-    child.kill('SIGKILL');
-    await ended;
-    expect((await stopping)[0]?.outcome).toBe('gone');
+    const { stop, child } = await engine({}, '');
+    const [gone] = await stop({ now: false, progress: () => child.kill('SIGKILL') });
+    expect(gone?.outcome).toBe('gone');
   });
 });

@@ -1,6 +1,6 @@
 /** Composition of one run: joins the loops with git, worktrees, gates and the scheduler, and runs a Spec to its end. */
 import type { Emit } from '../event.js';
-import { ok, type Failure, type Result } from '../failure.js';
+import { failed, ok, type Failure, type Result } from '../failure.js';
 import type { IssueId, IssueState, Oid } from '../issue.js';
 import { runIssue } from '../loop/issue-loop.js';
 import type { IssueLoopPorts, IssueRecord } from '../loop/ports.js';
@@ -35,12 +35,13 @@ import {
 } from './opening.js';
 import { hooksNotice } from './hooks-notice.js';
 import type { Prepared } from './prepare.js';
+import { openLeftovers, type LeftoversPorts } from './leftovers.js';
 import { planningOf } from './planning.js';
 import type { Shared } from './shared.js';
 import { alongNotices, type Stack } from './stacking.js';
 import { Pickup } from './pickup.js';
 import { withRedGreen } from './red-green.js';
-import { openWorkshop, type Workshop } from './workshop.js';
+import { openWorkshop, workRoot, type Workshop } from './workshop.js';
 
 /** What a run is given; everything was checked before. */
 export interface EngineRequest {
@@ -65,6 +66,8 @@ export interface EngineRequest {
   /** Told how long it took from the end of an agent to the integration. */
   readonly landed: (ms: number) => void;
   readonly emit: Emit;
+  /** Id of the run. */
+  readonly run: string;
   readonly runFolder: string;
   readonly giro: string;
   readonly jitter: () => number;
@@ -123,6 +126,9 @@ export async function runEngine(request: EngineRequest): Promise<Result<EngineEn
   sayNotices({ prepared, emit }, [...before]);
   const hooks = await hooksNotice({ folder: request.top, own: request.own, policy: prepared.policy });
   if (hooks !== null) emit({ type: 'run.notice', level: 'warning', message: hooks });
+  const leftovers = openLeftovers({ ...request, ...leftoversOf(request) });
+  const withstood = await leftovers.endEarlier();
+  if (withstood !== null) return failed(withstood);
   const opened = await openSpec(opening);
   if (!opened.ok) return opened;
   for (const message of await alongNotices(git, stack, opened.value.fresh))
@@ -130,7 +136,7 @@ export async function runEngine(request: EngineRequest): Promise<Result<EngineEn
   const userBase = (await findUserBase(git, opened.value.tip)) ?? base;
   const baseSpecs = await specsTree(git, (await git.readCommit(userBase)).tree);
   const budget = await openBudget(request, opened.value);
-  const workshop = await openWorkshop({ ...request, baseSpecs, budget, remember: true });
+  const workshop = await openWorkshop({ ...request, leftovers, baseSpecs, budget, remember: true });
   if (!workshop.ok) return workshop;
   try {
     const stray = async (): Promise<readonly string[]> =>
@@ -143,8 +149,19 @@ export async function runEngine(request: EngineRequest): Promise<Result<EngineEn
     const waivers = await readWaivers(git, prepared.spec, tip);
     return ok({ end, tip, states: running.states, waivers, stray: await stray() });
   } finally {
+    await leftovers.endOwn();
     await workshop.value.close();
   }
+}
+
+function leftoversOf({
+  git,
+  prepared,
+  cacheFolder,
+}: EngineRequest): Pick<LeftoversPorts, 'commonDir' | 'spec' | 'root' | 'graceMs'> {
+  const { policy, spec } = prepared;
+  const root = workRoot({ git, prepared, cacheFolder });
+  return { commonDir: git.commonDir, spec, root, graceMs: policy.limits.graceMs };
 }
 
 function sayStarted(request: EngineRequest, base: Oid): void {

@@ -10,7 +10,7 @@ import type { Oid, SpecSlug } from '../issue.js';
 import type { Budgeting } from '../loop/budget.js';
 import { pauseMs, type Parking } from '../loop/parking.js';
 import type { Clock } from '../platform/clock.js';
-import { childEnvironment } from '../platform/environment.js';
+import { childEnvironment, type Environment } from '../platform/environment.js';
 import type { Policy } from '../policy.js';
 import { readingTree } from '../store/reading.js';
 import { codeTree } from '../store/tree.js';
@@ -28,6 +28,8 @@ export interface JudgingRequest {
   readonly policy: Policy;
   readonly top: string;
   readonly own: Readonly<Record<string, string | undefined>>;
+  /** What everything that the run starts has in its environment. */
+  readonly mark: Environment;
   readonly clock: Clock;
   readonly readings: Readings;
   readonly budget: Budgeting;
@@ -37,7 +39,7 @@ export interface JudgingRequest {
 
 /** Makes what the judges of a run stand on. */
 export function judgePorts(request: JudgingRequest): JudgePorts {
-  const { git, spec, policy, top, own, clock, readings, budget, parking, jitter } = request;
+  const { git, spec, policy, top, own, mark, clock, readings, budget, parking, jitter } = request;
   const definition = policy.drivers.byName.get(policy.roles.judge);
   if (definition === undefined) throw new Error(`no such driver: ${policy.roles.judge}`);
   return {
@@ -50,7 +52,7 @@ export function judgePorts(request: JudgingRequest): JudgePorts {
     failures: policy.budget.failures,
     pauseMs: (failures, until) => pauseMs({ clock, jitter }, { failures, until }),
     parking,
-    environment: (gate) => ({ ...childEnvironment(own, [...definition.env, ...gate.env]), GIRO_SPEC: spec }),
+    environment: (gate) => ({ ...childEnvironment(own, [...definition.env, ...gate.env]), ...mark, GIRO_SPEC: spec }),
   };
 }
 

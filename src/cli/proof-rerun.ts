@@ -1,6 +1,6 @@
 /** `giro proof --rerun`: the command gates once more, on a clean checkout of the tip. */
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import type { Failure } from '../failure.js';
 import { dueGates, isAllowed } from '../gates/gate.js';
 import type { Oid, SpecSlug } from '../issue.js';
@@ -15,9 +15,10 @@ import { readAccepted } from '../store/waivers.js';
 import type { OpenedGit } from '../worktree/git-types.js';
 import { judgeBase } from './baseline.js';
 import type { ProofCheck } from './proof-check.js';
+import { openLeftovers } from './leftovers.js';
 import { openShared } from './shared.js';
 import type { Terminal } from './show.js';
-import { openWorkshop } from './workshop.js';
+import { openWorkshop, workRoot } from './workshop.js';
 
 /** What is run again. */
 export interface RerunSubject {
@@ -31,32 +32,13 @@ export interface RerunSubject {
 
 /** Runs the command gates on a clean checkout of the tip; no pass of the past counts. */
 export async function runAgain(subject: RerunSubject, runFolder: string): Promise<readonly ProofCheck[]> {
-  const { git, policy, spec, tip, top, terminal } = subject;
+  const { git, policy, spec, tip } = subject;
   const base = (await findUserBase(git, tip)) ?? tip;
   const stop = new AbortController();
   // What a person accepted for the Spec holds here too.
   const accepted = await readAccepted(git, tip, `${specsFolder}/${spec}/SPEC.md`);
-  const shared = await openShared({
-    ...{ commonDir: git.commonDir, name: spec, clock: systemClock },
-    ...{ concurrency: 1, gates: policy.limits.gates, limit: policy.budget.run },
-  });
-  const workshop = await openWorkshop({
-    ...{ git, top, runFolder, shared },
-    prepared: { policy, spec },
-    own: terminal.env,
-    cacheFolder: terminal.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'),
-    baseSpecs: await specsTree(git, (await git.readCommit(base)).tree),
-    clock: systemClock,
-    signal: stop.signal,
-    emit: () => undefined,
-    remember: false,
-    // No judge is called again, so nobody pauses.
-    jitter: () => 0,
-    budget: new SpecBudget(policy.budget, {
-      ...{ run: shared.spending, clock: systemClock },
-      charged: () => undefined,
-    }),
-  });
+  const opened = await openGates(subject, { runFolder, base, signal: stop.signal });
+  const { workshop } = opened;
   if (!workshop.ok) return [{ what: 'the gates again', holds: false, detail: failureText(workshop.failure) }];
   const gates = [...new Set([...specGates(policy), ...dueGates(policy.gates, 'integration', [])])].filter(
     ({ kind }) => kind === 'command',
@@ -89,9 +71,51 @@ export async function runAgain(subject: RerunSubject, runFolder: string): Promis
     }));
   } finally {
     process.removeListener('SIGINT', onSignal).removeListener('SIGTERM', onSignal);
-    await workshop.value.close();
-    await shared.close();
+    await opened.close();
   }
+}
+
+/** What gates run with; `close` ends what they left. */
+async function openGates(
+  { git, policy, spec, top, terminal }: RerunSubject,
+  request: { readonly runFolder: string; readonly base: Oid; readonly signal: AbortSignal },
+): Promise<{ readonly workshop: Awaited<ReturnType<typeof openWorkshop>>; readonly close: () => Promise<void> }> {
+  const { runFolder, base, signal } = request;
+  const shared = await openShared({
+    ...{ commonDir: git.commonDir, name: spec, clock: systemClock },
+    ...{ concurrency: 1, gates: policy.limits.gates, limit: policy.budget.run },
+  });
+  const folders = {
+    prepared: { policy, spec },
+    cacheFolder: terminal.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'),
+  };
+  const leftovers = openLeftovers({
+    ...{ commonDir: git.commonDir, spec, run: basename(runFolder), root: workRoot({ git, ...folders }) },
+    ...{ graceMs: policy.limits.graceMs, clock: systemClock, emit: () => undefined },
+  });
+  const workshop = await openWorkshop({
+    ...{ git, top, runFolder, shared, leftovers, ...folders },
+    own: terminal.env,
+    baseSpecs: await specsTree(git, (await git.readCommit(base)).tree),
+    clock: systemClock,
+    signal: signal,
+    emit: () => undefined,
+    remember: false,
+    // No judge is called again, so nobody pauses.
+    jitter: () => 0,
+    budget: new SpecBudget(policy.budget, {
+      ...{ run: shared.spending, clock: systemClock },
+      charged: () => undefined,
+    }),
+  });
+  return {
+    workshop,
+    close: async () => {
+      await leftovers.endOwn();
+      if (workshop.ok) await workshop.value.close();
+      await shared.close();
+    },
+  };
 }
 
 function failureText(failure: Failure): string {

@@ -132,6 +132,7 @@ export async function runToEnd(run: SpecRun, lock: RunLock): Promise<Result<Endi
       noMore: run.noMore,
       landed: run.landed,
       emit: run.emit,
+      run: opened.run,
       runFolder: run.folder,
       giro: giroVersion,
       jitter: Math.random,

@@ -5,13 +5,11 @@ import { parseSpecFolder } from '../config/issue-file.js';
 import { historyOf } from '../config/splice.js';
 import type { IssueFacts } from '../event.js';
 import { failed, ok, type Diagnostic, type Failure, type Result } from '../failure.js';
-import { type IssueId, type Oid, type SpecSlug } from '../issue.js';
-import { parseSpecSlug } from '../issue.js';
+import { parseSpecSlug, type IssueId, type Oid, type SpecSlug } from '../issue.js';
 import { kindOf } from '../platform/files.js';
 import { listFolder } from '../platform/folders.js';
 import { printable } from '../platform/text.js';
-import { buildGraph } from '../scheduler/graph.js';
-import { checkGraph } from '../scheduler/graph.js';
+import { buildGraph, checkGraph } from '../scheduler/graph.js';
 import { specsFolder, type Spec, type SpecState } from '../spec.js';
 import { reduce, rootCause, emptyState, type RunState } from '../state.js';
 import { readBranches, readStandings, type IssueBranches } from '../store/facts.js';
@@ -35,6 +33,8 @@ import { packetOf, packetText } from './packet-text.js';
 import { exitCodes, type ExitCode } from './exit.js';
 import { renderFailure } from './failure-text.js';
 import { readCheckout } from './checkout-files.js';
+import { leftRunning, type LeftProcess } from './leftovers.js';
+import { leftLines, withLeft } from './status-left.js';
 import { standingsNow, type Standings } from './status-budgets.js';
 import { runningOf, stopFileOf, stopLines, type StopFileJson, type StoppingJson } from './status-stop.js';
 import { write, type Terminal } from './show.js';
@@ -83,6 +83,8 @@ interface SpecStatusJson {
   readonly running: { readonly pid: number; readonly host: string; readonly stopping?: StoppingJson } | null;
   /** What a person laid down that keeps it from running. */
   readonly stopFile?: StopFileJson;
+  /** What a giro that was killed left running. */
+  readonly left?: readonly LeftProcess[];
   /** What the calls for it and for its Issues took so far. */
   readonly spending: Spending;
   /** What its budgets of money and tokens stand at since a person answered last; only those that are set. */
@@ -124,8 +126,9 @@ async function showAll(git: OpenedGit, options: StatusOptions, terminal: Termina
   const top = git.user.topLevel;
   const specs: SpecStatusJson[] = [];
   const failures: Failure[] = [];
+  const leftOf = leftRunning(git.commonDir);
   for (const slug of await knownSpecs(git, top)) {
-    const read = await readSpec(git, slug, { top, terminal });
+    const read = await readSpec(git, slug, { top, terminal, leftOf });
     if (read.ok) specs.push(read.value);
     else failures.push(read.failure);
   }
@@ -142,7 +145,8 @@ async function showOne(
   wanted: Pick<StatusOptions, 'json'> & Exclude<Target, { kind: 'backlog' }>,
   terminal: Terminal,
 ): Promise<ExitCode> {
-  const read = await readSpec(git, wanted.spec, { top: git.user.topLevel, terminal });
+  const place = { top: git.user.topLevel, terminal, leftOf: leftRunning(git.commonDir) };
+  const read = await readSpec(git, wanted.spec, place);
   if (!read.ok) return refuse(read.failure);
   const spec = read.value;
   if (wanted.kind === 'spec') {
@@ -181,6 +185,7 @@ async function knownSpecs(git: OpenedGit, top: string | null): Promise<readonly 
 interface Place {
   readonly top: string | null;
   readonly terminal: Terminal;
+  readonly leftOf: ReturnType<typeof leftRunning>;
 }
 
 async function readSpec(git: OpenedGit, slug: SpecSlug, place: Place): Promise<Result<SpecStatusJson, Failure>> {
@@ -216,7 +221,7 @@ async function readSpec(git: OpenedGit, slug: SpecSlug, place: Place): Promise<R
     state: spec.state,
     base: tip === null ? null : await findBase(git, tip),
     tip,
-    ...(await runningOf(git.commonDir, slug)),
+    ...withLeft(await runningOf(git.commonDir, slug), () => place.leftOf(slug)),
     ...toldBy(entries, spec.state, facts),
     ...setOnly(budgets.get(null)),
     issues: issuesJson({ spec, facts, branches, worktrees, budgets, tip, head: git.user.head }),
@@ -333,8 +338,9 @@ function overview(specs: readonly SpecStatusJson[]): string {
   const lines = specs.map((spec) => {
     const done = spec.issues.filter((issue) => issue.state === 'done').length;
     const asking = spec.issues.filter((issue) => issue.state === 'needs-human').length;
+    const left = spec.left === undefined ? '' : `, ${String(spec.left.length)} left running`;
     const asks = asking > 0 ? `, ${String(asking)} need a human` : spec.question === undefined ? '' : ', asks';
-    return `${spec.spec.padEnd(width)}  ${spec.state.padEnd(11)}  ${String(done)}/${String(spec.issues.length)} done${asks}  ${printable(spec.title)}`;
+    return `${spec.spec.padEnd(width)}  ${spec.state.padEnd(11)}  ${String(done)}/${String(spec.issues.length)} done${asks}${left}  ${printable(spec.title)}`;
   });
   return `${lines.join('\n')}\n`;
 }
@@ -356,6 +362,7 @@ function specText(spec: SpecStatusJson): string {
       ? 'nothing is running on it'
       : `running: process ${String(spec.running.pid)} on ${printable(spec.running.host)}`,
     ...stopLines(spec),
+    ...leftLines(spec.spec, spec.left),
     ...(spec.spending.calls === 0 ? [] : [`spent ${spentText(spec.spending, spec.budgets)}`]),
     ...(spec.question === undefined ? [] : [`asks: ${printable(spec.question)}`]),
     '',

@@ -26,13 +26,14 @@ import { codeTree } from '../store/tree.js';
 import { createCheckouts } from '../worktree/checkout.js';
 import type { OpenedGit } from '../worktree/git-types.js';
 import { createReadings, type Readings } from '../worktree/reading.js';
-import { createSetup } from '../worktree/setup.js';
+import { createSetup, type Setup, type SetupPorts } from '../worktree/setup.js';
 import type { Slot } from '../worktree/slots.js';
 import { createWorktrees, type Worktrees } from '../worktree/worktrees.js';
 import { workFolders } from './folders.js';
 import { judgePorts } from './judging.js';
 import { lackingIn } from './lacks.js';
 import { createPlanner } from './planner.js';
+import type { Leftovers } from './leftovers.js';
 import type { Planner } from './planning.js';
 import type { Prepared } from './prepare.js';
 import type { Shared } from './shared.js';
@@ -46,6 +47,7 @@ export interface WorkshopPorts {
   readonly cacheFolder: string;
   readonly runFolder: string;
   readonly shared: Shared;
+  readonly leftovers: Leftovers;
   /** `docs/specs/` of the user's base commit. */
   readonly baseSpecs: Oid | null;
   readonly clock: Clock;
@@ -79,31 +81,18 @@ export interface Workshop {
 
 /** Makes the workshop; folders are made when they are first needed. */
 export async function openWorkshop(ports: WorkshopPorts): Promise<Result<Workshop, Failure>> {
-  const { git, top, own, runFolder, clock, signal, emit } = ports;
+  const { git, top, own, runFolder, clock, emit, leftovers } = ports;
   const { policy, spec } = ports.prepared;
   const shell = await findShell(childEnvironment(own));
   if (!shell.ok) return failed({ kind: 'environment', message: shell.failure, hint: 'install bash' });
-  const root = join(policy.worktree.root ?? join(ports.cacheFolder, 'giro'), repositoryId(git.commonDir), spec);
+  const root = workRoot({ git, prepared: ports.prepared, cacheFolder: ports.cacheFolder });
   const notice = (message: string, issue?: IssueId): void => {
     emit({ type: 'run.notice', level: 'warning', message, ...(issue === undefined ? {} : { issue }) });
   };
-  const setup = createSetup({
-    git,
-    policy: policy.worktree,
-    userTop: top,
-    shell: shell.value,
-    environment: (slot) => ({ ...childEnvironment(own), CI: 'true', ...slotEnvironment(slot), GIRO_SPEC: spec }),
-    logFolder: join(runFolder, 'setup'),
-    graceMs: policy.limits.graceMs,
-    signal,
-    clock,
-    notice,
-    started: (message) => {
-      emit({ type: 'run.notice', level: 'info', message });
-    },
-  });
+  const setup = setupOf(ports, { shell: shell.value, notice });
   const common = { git, policy: policy.worktree, slots: ports.shared.slots, setup, notice };
-  const worktrees = createWorktrees({ ...common, spec, root, clock, makers: foldersAtOnce() });
+  const { vacate, environment: mark } = leftovers;
+  const worktrees = createWorktrees({ ...common, spec, root, clock, vacate, makers: foldersAtOnce() });
   const gateRoom = { root: join(root, 'gates'), baseSpecs: ports.baseSpecs, limit: policy.limits.gates };
   const checkouts = createCheckouts({ ...common, ...gateRoom });
   const readings = createReadings({ git, root: join(root, 'reading'), slots: common.slots });
@@ -121,6 +110,7 @@ export async function openWorkshop(ports: WorkshopPorts): Promise<Result<Worksho
     planner: plannerOf(ports, readings),
     environment: ({ issue, attempt, folder, envelopeFile }) => ({
       ...childEnvironment(own, definition.env),
+      ...mark,
       GIRO_ROLE: 'worker',
       GIRO_SPEC: spec,
       GIRO_ISSUE: issue,
@@ -133,6 +123,26 @@ export async function openWorkshop(ports: WorkshopPorts): Promise<Result<Worksho
     shown: (path) => relative(dirname(git.commonDir), path),
     async close() {
       await Promise.all([worktrees.close(), checkouts.close(), readings.close()]);
+    },
+  });
+}
+
+function setupOf(ports: WorkshopPorts, parts: Pick<SetupPorts, 'shell' | 'notice'>): Setup {
+  const { git, prepared, top, own, clock, runFolder, signal, emit } = ports;
+  const { policy, spec } = prepared;
+  const given = { ...childEnvironment(own), ...ports.leftovers.environment, CI: 'true' };
+  return createSetup({
+    ...parts,
+    git,
+    policy: policy.worktree,
+    userTop: top,
+    environment: (slot) => ({ ...given, ...slotEnvironment(slot), GIRO_SPEC: spec }),
+    logFolder: join(runFolder, 'setup'),
+    graceMs: policy.limits.graceMs,
+    signal,
+    clock,
+    started: (message) => {
+      emit({ type: 'run.notice', level: 'info', message });
     },
   });
 }
@@ -160,7 +170,11 @@ function plannerOf(ports: WorkshopPorts, readings: Readings): Planner {
       const { tree } = await readingTree(git, { spec, commit, code, withoutRecord });
       return readings.withReading(tree, use);
     },
-    environment: (slot) => ({ ...childEnvironment(own, definition.env), ...slotEnvironment(slot) }),
+    environment: (slot) => ({
+      ...childEnvironment(own, definition.env),
+      ...ports.leftovers.environment,
+      ...slotEnvironment(slot),
+    }),
     runFolder,
     signal,
   });
@@ -181,7 +195,8 @@ function verifierOf(
   const { policy, spec } = prepared;
   const { budget, shared, jitter } = ports;
   const parking = shared.parking(policy.roles.judge);
-  const judges = judgePorts({ git, spec, policy, top, own, clock, readings, budget, parking, jitter });
+  const mark = ports.leftovers.environment;
+  const judges = judgePorts({ git, spec, policy, top, own, mark, clock, readings, budget, parking, jitter });
   const verifierPorts: VerifierPorts = {
     withCheckout,
     cache: createVerdictCache(ports.remember ? join(git.commonDir, 'giro', 'verdicts') : null),
@@ -190,7 +205,7 @@ function verifierOf(
     slots: (run, urgent) => ports.shared.gates.add(run, { priority: urgent ? 1 : 0 }),
     emit,
     clock,
-    environment: (_slot, gate) => ({ ...childEnvironment(own, gate.env), GIRO_SPEC: spec }),
+    environment: (_slot, gate) => ({ ...childEnvironment(own, gate.env), ...mark, GIRO_SPEC: spec }),
     logFolder: join(runFolder, 'gates'),
     graceMs: policy.limits.graceMs,
     toolFingerprint: fingerprint(policy.worktree, own),
@@ -204,6 +219,16 @@ function verifierOf(
 
 function slotEnvironment(slot: Slot): Environment {
   return { GIRO_SLOT: String(slot.number), GIRO_PORT_BASE: String(slot.portBase), TMPDIR: slot.temporary };
+}
+
+/** Where the worktrees and checkouts of a Spec are. */
+export function workRoot({
+  git,
+  prepared,
+  cacheFolder,
+}: Pick<WorkshopPorts, 'prepared' | 'cacheFolder'> & { readonly git: Pick<OpenedGit, 'commonDir'> }): string {
+  const { policy, spec } = prepared;
+  return join(policy.worktree.root ?? join(cacheFolder, 'giro'), repositoryId(git.commonDir), spec);
 }
 
 function repositoryId(commonDir: string): string {

@@ -58,6 +58,8 @@ export function createCommandDriver(
         graceMs: request.graceMs,
         signal: request.signal,
         clock: ports.clock,
+        // A file of this call alone: also what left the group is gone before its work is looked at.
+        mark: [`GIRO_ENVELOPE=${request.envelopeFile}`],
         watch: standing.check,
       });
       const said = await readAll(request, contract, output);

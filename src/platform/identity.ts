@@ -18,7 +18,9 @@ export interface ProcessIdentity {
 /** What `/proc/<pid>/stat` says. */
 export interface ProcessStat {
   readonly state: string;
+  readonly parent: number;
   readonly group: number;
+  readonly session: number;
   readonly startTime: string;
 }
 
@@ -65,11 +67,11 @@ export function isAlive(identity: ProcessIdentity): 'alive' | 'dead' | 'unknown'
 /** Parses `/proc/<pid>/stat`; the program's name in it may hold spaces, parentheses and line ends. */
 export function parseProcessStat(text: string): ProcessStat {
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-  const [state, , group] = fields;
+  const [state, parent, group, session] = fields;
   const startTime = fields[19];
-  if (state === undefined || group === undefined || startTime === undefined)
+  if (state === undefined || session === undefined || startTime === undefined)
     throw new Error(`not a stat line: ${text}`);
-  return { state, group: Number(group), startTime };
+  return { state, parent: Number(parent), group: Number(group), session: Number(session), startTime };
 }
 
 interface Look {

@@ -35,20 +35,27 @@ export interface Stray extends GroupMember {
  */
 export function straysOf(mark: readonly string[]): readonly Stray[] {
   if (process.platform !== 'linux') return [];
-  return lookedAt(({ pid }) => {
-    const environment = `\0${textOf(`/proc/${String(pid)}/environ`)}\0`;
+  const marked = numbersOfAll().filter((pid) => {
+    const environment = `\0${textOf(`/proc/${pid}/environ`)}\0`;
     return mark.every((line) => environment.includes(`\0${line}\0`));
   });
+  return marked.length === 0 ? [] : lookedAt(() => true, marked);
 }
 
-function lookedAt(belongs: (process: { readonly pid: number; readonly group: number }) => boolean): readonly Stray[] {
-  const pids = readdirSync('/proc').filter((name) => /^[0-9]+$/.test(name));
+function numbersOfAll(): readonly string[] {
+  return readdirSync('/proc').filter((name) => /^[0-9]+$/.test(name));
+}
+
+function lookedAt(
+  belongs: (process: { readonly group: number }) => boolean,
+  pids: readonly string[] = numbersOfAll(),
+): readonly Stray[] {
   let sockets: ReadonlySet<string> | null = null;
   const found = pids.flatMap((name) => {
     const pid = Number(name);
     const stat = textOf(`/proc/${name}/stat`);
     const [state, parent, group] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    if (state === 'Z' || state === 'X' || !belongs({ pid, group: Number(group) })) return [];
+    if (state === undefined || state === 'Z' || state === 'X' || !belongs({ group: Number(group) })) return [];
     sockets ??= listeningSockets();
     return [memberOf(pid, { stat, parent: Number(parent), sockets })];
   });

@@ -15,8 +15,10 @@ import { allowManyListeners } from './clock.js';
 import type { Clock } from './clock.js';
 import type { Environment } from './environment.js';
 import { emptiesWithin, endGroup, signalGroup } from './group.js';
+import { isOwn } from './mark.js';
+import { lookForMarked } from './marked.js';
 import { membersOf, type GroupMember } from './members.js';
-import { endStrays } from './strays.js';
+import { endStrays, killAtOnce } from './strays.js';
 import { closeStreams, hasRoomToSpawn, openStreams, outputOf } from './streams.js';
 import type { Streams } from './streams.js';
 import { printable } from './text.js';
@@ -78,9 +80,13 @@ export async function runProcess(request: ProcessRequest): Promise<ProcessResult
   return { ended, durationMs: Math.round(request.clock.monotonic() - start), left };
 }
 
-/** Kills every group that `runProcess` has alive, at once and without a wait: for a second interrupt and for a crash. */
+/**
+ * Kills every group that `runProcess` has alive, and what carries a mark of this giro, at once and without a wait: for a second
+ * interrupt and for a crash.
+ */
 export function endEveryProcess(): void {
   endAll(() => true);
+  killAtOnce(() => lookForMarked({ isMeant: isOwn, folders: [] }).marked);
 }
 
 /** Kills what an aborted signal is ending, without the rest of its grace. */

@@ -16,34 +16,71 @@ export interface StrayEnding {
 
 /** Ends every process that carries the mark: SIGTERM, the grace, SIGKILL. Gives what was there. */
 export async function endStrays({ mark, settleMs, graceMs, clock }: StrayEnding): Promise<readonly GroupMember[]> {
-  if (straysOf(mark).length === 0 || (await areGone(mark, AbortSignal.timeout(settleMs)))) return [];
-  const found = straysOf(mark);
-  send(mark, 'SIGTERM');
-  const over = new AbortController();
-  try {
-    const gone = areGone(mark, over.signal);
-    await Promise.race([gone, clock.sleep(graceMs, over.signal)]);
-    send(mark, 'SIGKILL');
-  } finally {
-    over.abort();
-  }
+  const find = () => straysOf(mark);
+  if (find().length === 0 || (await areGone(find, AbortSignal.timeout(settleMs)))) return [];
+  const { found } = await endFound({ find, graceMs, clock });
   return found.map(({ command, serves }) => ({ command, serves }));
 }
 
-/** Looked up anew each time: the number of one that is gone may be another's by now. */
-function send(mark: readonly string[], signal: NodeJS.Signals): void {
-  for (const { pid } of straysOf(mark)) {
+/** What ended, and what cannot be ended. */
+export interface EndedFound<T> {
+  readonly found: readonly T[];
+  readonly left: readonly T[];
+}
+
+/**
+ * Ends everything that `find` finds: SIGTERM, the grace, SIGKILL. It is looked up anew before each signal: what is there may
+ * have started more, and the number of one that is gone may be another's by now.
+ */
+export async function endFound<T extends { readonly pid: number }>(request: {
+  readonly find: () => readonly T[];
+  readonly graceMs: number;
+  readonly clock: Clock;
+}): Promise<EndedFound<T>> {
+  const { find, graceMs, clock } = request;
+  const found = find();
+  if (found.length === 0) return { found, left: [] };
+  send(found, 'SIGTERM');
+  // A stopped process would see the SIGTERM only when it is continued.
+  send(found, 'SIGCONT');
+  const over = new AbortController();
+  try {
+    const gone = areGone(find, over.signal);
+    if (await Promise.race([gone, clock.sleep(graceMs, over.signal).then(() => false)])) return { found, left: [] };
+  } finally {
+    over.abort();
+  }
+  const killing = AbortSignal.timeout(killWaitMs);
+  const kill = (): readonly T[] => {
+    const left = find();
+    send(left, 'SIGKILL');
+    return left;
+  };
+  return (await areGone(kill, killing)) ? { found, left: [] } : { found, left: find() };
+}
+
+/** Kills what is found, without a wait; a second look is for what it started in between. */
+export function killAtOnce(find: () => readonly { readonly pid: number }[]): void {
+  send(find(), 'SIGKILL');
+  send(find(), 'SIGKILL');
+}
+
+/** Only a process stuck in the kernel, or one that starts others without end, outlives this. */
+const killWaitMs = 2_000;
+
+function send(found: readonly { readonly pid: number }[], signal: NodeJS.Signals): void {
+  for (const { pid } of found) {
     try {
       process.kill(pid, signal);
     } catch {
-      // Gone in this moment.
+      // Gone in this moment, or of another user by now.
     }
   }
 }
 
-async function areGone(mark: readonly string[], signal: AbortSignal): Promise<boolean> {
+async function areGone(find: () => readonly unknown[], signal: AbortSignal): Promise<boolean> {
   for (let delay = 5; !signal.aborted; delay = Math.min(delay * 2, 100)) {
-    if (straysOf(mark).length === 0) return true;
+    if (find().length === 0) return true;
     await pause(delay, undefined, { signal }).catch(() => undefined);
   }
   return false;

@@ -60,6 +60,11 @@ export interface WorktreesPorts extends PlacePorts {
   /** Folder for the worktrees of this Spec. */
   readonly root: string;
   readonly policy: Pick<WorktreePolicy, 'keep'>;
+  /**
+   * Ends what the run left in a folder, but for what its set-up runs when that `stays`, and gives who else is there: their
+   * folder is neither cleaned for another Issue nor removed.
+   */
+  readonly vacate: (folder: string, setup: 'stays' | 'goes') => Promise<readonly unknown[]>;
   /** How many new folders are filled at once. */
   readonly makers: number;
   readonly clock: Pick<Clock, 'now' | 'monotonic' | 'sleep'>;
@@ -184,6 +189,8 @@ class WorktreeRoom implements Worktrees {
     if (at >= 0) this.#released.splice(at, 1);
     place.standing = 'held';
     this.#returns.forget(order.issue);
+    // Who else is there was said: it is the Issue's own folder, and is used all the same.
+    await this.#ports.vacate(place.folder, 'stays');
     await place.rescue(order);
     return { place, pristine: false };
   }
@@ -247,7 +254,16 @@ class WorktreeRoom implements Worktrees {
     return this.#reuse(order);
   }
 
+  /** A folder in which somebody works whom giro did not start stays as it is. */
+  async #isVacated(place: Place, setup: 'stays' | 'goes'): Promise<boolean> {
+    if ((await this.#ports.vacate(place.folder, setup)).length === 0) return true;
+    place.standing = 'left';
+    place.say(`its worktree ${place.folder} is left, since somebody works in it`);
+    return false;
+  }
+
   async #emptied(place: Place, order: Order): Promise<boolean> {
+    if (!(await this.#isVacated(place, 'stays'))) return false;
     try {
       await place.empty(order, this.#ports.policy.keep);
       return true;
@@ -287,6 +303,7 @@ class WorktreeRoom implements Worktrees {
   }
 
   async #remove(place: Place): Promise<void> {
+    if (!(await this.#isVacated(place, 'goes'))) return;
     try {
       await place.rescue(null);
     } catch (error) {

@@ -61,7 +61,8 @@ describe('a process', () => {
 test('a stat line is read behind the name, whatever that is', () => {
   const rest = 'S 1 77 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4242 20 21';
   for (const name of ['sh', 'a b', ') R 1 2', 'x) Z 9 9 (', 'new\nline', '((']) {
-    expect(parseProcessStat(`12 (${name}) ${rest}\n`)).toEqual({ state: 'S', group: 77, startTime: '4242' });
+    const stat = { state: 'S', parent: 1, group: 77, session: 3, startTime: '4242' };
+    expect(parseProcessStat(`12 (${name}) ${rest}\n`)).toEqual(stat);
   }
   expect(() => parseProcessStat('12 (sh) S')).toThrow('not a stat line');
 });

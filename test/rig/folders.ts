@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { openLeftovers } from '../../src/cli/leftovers.js';
 import { parseIssueId, parseSpecSlug, type IssueId, type SpecSlug } from '../../src/issue.js';
 import { systemClock } from '../../src/platform/clock.js';
 import type { WorktreePolicy } from '../../src/policy.js';
@@ -73,12 +74,17 @@ export async function startRun(
     notice,
     ...change.setup,
   });
+  const leftovers = openLeftovers({
+    ...{ commonDir: git.commonDir, spec: change.spec ?? specSlug('auth'), run: 'r', root, graceMs: 500 },
+    ...{ clock: systemClock, emit: (event) => notices.push('message' in event ? event.message : event.type) },
+  });
   const shared = { git, policy, root, slots, setup, notice };
   const worktrees = createWorktrees({
     ...shared,
     spec: change.spec ?? specSlug('auth'),
     clock: systemClock,
     makers: 2,
+    vacate: leftovers.vacate,
   });
   const limit = change.limit ?? 2;
   const checkouts = createCheckouts({ ...shared, git: checkoutGit(git), baseSpecs: null, limit });

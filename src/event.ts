@@ -30,7 +30,10 @@ export type SpecCause =
   | 'operation-failures'
   /** What it depends on does not merge, or is red together. */
   | 'stack-conflict'
-  | 'stack-red';
+  | 'stack-red'
+  /** What moved on the person's branch does not merge, or is red together. */
+  | 'base-conflict'
+  | 'base-red';
 
 /** How an Issue looks when a run starts or is recovered. */
 export interface IssueFacts {

@@ -159,6 +159,12 @@ export interface EvidencePolicy {
   readonly proof: 'red-green' | null;
 }
 
+/** When the lane moves for something else than an Issue. */
+export interface IntegratePolicy {
+  /** When what moved on the person's branch since is merged and verified: not at all, before anything starts, or before validation. */
+  readonly base: 'never' | 'on-start' | 'on-validate';
+}
+
 /** The whole of giro.toml. */
 export interface Policy {
   readonly drivers: { readonly default: string; readonly byName: ReadonlyMap<string, DriverDefinition> };
@@ -181,6 +187,7 @@ export interface Policy {
   };
   readonly gates: readonly GateDefinition[];
   readonly evidence: EvidencePolicy;
+  readonly integrate: IntegratePolicy;
   readonly worktree: WorktreePolicy;
   readonly protect: ProtectPolicy;
   /** SHA-256 of everything the policy was made from, for caches and records. */

@@ -38,6 +38,7 @@ import type { Prepared } from './prepare.js';
 import { openLeftovers, type LeftoversPorts } from './leftovers.js';
 import { planningOf } from './planning.js';
 import type { Shared } from './shared.js';
+import { branchOf, movedBase, movedNotice } from './moved-base.js';
 import { alongNotices, type Stack } from './stacking.js';
 import { Pickup } from './pickup.js';
 import { withRedGreen } from './red-green.js';
@@ -121,7 +122,7 @@ export async function runEngine(request: EngineRequest): Promise<Result<EngineEn
     now: () => clock.now(),
     iso: () => clock.iso(),
   };
-  const opening = { git, prepared, facts, clock, emit };
+  const opening = { git, prepared, facts, baseBranch: await branchOf(git, request.top), clock, emit };
   sayStarted(request, base);
   sayNotices({ prepared, emit }, [...before]);
   const hooks = await hooksNotice({ folder: request.top, own: request.own, policy: prepared.policy });
@@ -236,6 +237,7 @@ function specPorts(running: Running): Omit<SpecLoopPorts, keyof ReturnType<typeo
       }),
     states: () => running.states,
     takeAlong: () => takeAlong(running),
+    takeBase: () => (prepared.policy.integrate.base === 'on-validate' ? takeBase(running) : Promise.resolve(null)),
     runIssues: () => runIssues(running),
     finish: async (end) => {
       // Before the Spec is done: nobody would come again to clear up after a kill.
@@ -256,7 +258,17 @@ async function takeAlong(running: Running): Promise<AlongEnd | null> {
     const end = await landAlong(landing, along);
     if (end !== null) return end;
   }
-  return null;
+  return request.prepared.policy.integrate.base === 'on-validate' ? null : takeBase(running);
+}
+
+/** Takes along what moved on the person's branch, or says that it did. */
+async function takeBase({ request, landing }: Running): Promise<AlongEnd | null> {
+  const { git, prepared, emit } = request;
+  const along = await movedBase(git, landing.lane.tip);
+  if (along === null) return null;
+  const { integrate } = prepared.policy;
+  emit({ type: 'run.notice', level: 'info', message: movedNotice(along, integrate, prepared.spec) });
+  return integrate.base === 'never' ? null : landAlong(landing, along);
 }
 
 async function codeOf(git: OpenedGit, commit: Oid): Promise<Oid> {

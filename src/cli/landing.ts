@@ -4,7 +4,7 @@ import type { Emit } from '../event.js';
 import { definitionHash, describeGate } from '../gates/definition.js';
 import type { Verdict, Verifier } from '../gates/gate.js';
 import { dueGates } from '../gates/gate.js';
-import type { Oid, SpecSlug } from '../issue.js';
+import type { Oid } from '../issue.js';
 import { onlyBroken, redLogs } from '../loop/decide.js';
 import { gateNotes, shortHash } from '../loop/notes.js';
 import type { LaneAnswer } from '../loop/ports.js';
@@ -18,6 +18,7 @@ import {
   specStateCommit,
   stackedCommit,
   type BranchFacts,
+  type Along,
 } from '../store/integration.js';
 import type { Journal } from '../store/journal.js';
 import { codeTree, joinTree, specsTree } from '../store/tree.js';
@@ -104,10 +105,7 @@ function ranBefore(policy: Policy, journal: Journal, verdict: Verdict): boolean 
 }
 
 /** Takes the proven work of another Spec through the lane; `null`: it is on the branch. */
-export async function landAlong(
-  ports: LandingPorts,
-  along: { readonly spec: SpecSlug; readonly tip: Oid },
-): Promise<AlongEnd | null> {
+export async function landAlong(ports: LandingPorts, along: Along): Promise<AlongEnd | null> {
   const { facts, lane, policy, signal, verifier } = ports;
   const { git } = facts;
   const landing = await lane.land<Verdict>({
@@ -131,13 +129,16 @@ export async function landAlong(
     case 'stopped':
       return landing;
     case 'conflict': {
-      const findings = landing.files.map((file) => ({ file, message: `conflicts with giro/${along.spec}` }));
-      const why = `giro/${along.spec} was to be taken along; nothing of ${facts.spec} was started`;
-      return { kind: 'asks', asks: { cause: 'stack-conflict', why, findings, questions: [] } };
+      const findings = landing.files.map((file) => ({ file, message: `conflicts with ${along.name}` }));
+      const why = `${along.name} was to be taken along, and conflicts with giro/${facts.spec}`;
+      return {
+        kind: 'asks',
+        asks: { cause: along.proved ? 'stack-conflict' : 'base-conflict', why, findings, questions: [] },
+      };
     }
     case 'red': {
-      const why = `giro/${along.spec} merges, and is red together with the rest; nothing of ${facts.spec} was started`;
-      const cause = onlyBroken(landing.verdict) ? 'cannot-run-here' : 'stack-red';
+      const why = `${along.name} merges, and is red together with the rest`;
+      const cause = onlyBroken(landing.verdict) ? 'cannot-run-here' : along.proved ? 'stack-red' : 'base-red';
       return { kind: 'asks', asks: { cause, why, findings: landing.verdict.findings, questions: [] } };
     }
   }

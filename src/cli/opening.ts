@@ -22,6 +22,8 @@ export interface OpeningPorts {
   readonly git: OpenedGit;
   readonly prepared: Prepared;
   readonly facts: BranchFacts;
+  /** The branch that the person is on, by its full name. */
+  readonly baseBranch: string | null;
   readonly clock: Clock;
   readonly emit: Emit;
 }
@@ -161,6 +163,7 @@ async function takeIn(ports: OpeningPorts): Promise<Result<Oid, Failure>> {
     read: prepared.read,
     intake,
     kind: tip === null ? 'snapshot' : 'import',
+    ...(tip === null ? { baseBranch: ports.baseBranch } : {}),
     ...((tip === null && facts.base !== git.user.head) || intake.base !== undefined ? { userBase: git.user.head } : {}),
   });
   const moved = await git.moveRef(ref, commit, tip);

@@ -4,6 +4,7 @@ import { shortOid, type Oid, type SpecSlug } from '../issue.js';
 import type { Policy } from '../policy.js';
 import { specsFolder } from '../spec.js';
 import { readSpecAt } from '../store/read.js';
+import type { Along } from '../store/integration.js';
 import { integrationRef } from '../store/refs.js';
 import { checkpointOf, trailer } from '../store/trailers.js';
 import { codeTree } from '../store/tree.js';
@@ -63,12 +64,6 @@ export interface Stack {
   readonly along: readonly Along[];
 }
 
-/** The proven tip of a Spec. */
-interface Along {
-  readonly spec: SpecSlug;
-  readonly tip: Oid;
-}
-
 /** Finds where a Spec starts, or what it depends on that is not proved. */
 export async function stackOf(
   source: StackSource,
@@ -79,7 +74,7 @@ export async function stackOf(
   const wanted: Along[] = [];
   for (const on of spec.dependsOn) {
     const found = await provedTip(source, on);
-    if (found.kind === 'proved') wanted.push({ spec: on, tip: found.tip });
+    if (found.kind === 'proved') wanted.push({ name: `giro/${on}`, tip: found.tip, proved: true });
     // One that has an earlier proof of it goes on with that.
     else if (spec.tip === null || (await proofIn(git, on, spec.tip)) === null)
       return failed(notProved(spec.slug, on, found));
@@ -130,8 +125,8 @@ export async function alongNotices(git: OpenedGit, stack: Stack, fresh: boolean)
       `starts at the proven ${shortOid(stack.base)}, not at your commit: ${await whatComes(git, head, stack.base)}`,
     );
   }
-  for (const { spec, tip } of stack.along) {
-    lines.push(`takes along giro/${spec}, proved at ${shortOid(tip)}: ${await whatComes(git, head, tip)}`);
+  for (const { name, tip } of stack.along) {
+    lines.push(`takes along ${name}, proved at ${shortOid(tip)}: ${await whatComes(git, head, tip)}`);
   }
   return lines;
 }

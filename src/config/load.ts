@@ -7,6 +7,7 @@ import { checkUnknown, readBudget } from './budget-table.js';
 import { checkTable, duration, isTable, unknownKey, wholeNumber, type Checked, type Problem } from './check.js';
 import { quote, type SourceText } from './diagnostic.js';
 import { readEvidence } from './evidence-table.js';
+import { readIntegrate } from './integrate-table.js';
 import { readDrivers, readRoles } from './driver-table.js';
 import { fileLimits, readProtect } from './protect-table.js';
 import { parseToml, type TomlFile } from './toml.js';
@@ -30,7 +31,7 @@ export interface PolicyRequest {
 }
 
 const minuteMs = 60_000;
-const tables = ['driver', 'roles', 'budget', 'limits', 'verify', 'worktree', 'protect', 'evidence'];
+const tables = ['driver', 'roles', 'budget', 'limits', 'verify', 'worktree', 'protect', 'evidence', 'integrate'];
 const laterTables = ['sandbox', 'notify', 'github', 'ui'];
 
 /** Reads and checks giro.toml; all mistakes at once, nothing half-valid comes out. */
@@ -68,15 +69,16 @@ function readTables(
   });
   const protect = readProtect(root['protect']);
   const evidence = readEvidence(root['evidence']);
+  const integrate = readIntegrate(root['integrate']);
   const problems = [
     ...unknownTables(root),
-    ...[drivers, roles, budget, limits, gates, worktree, protect, evidence].flatMap(
+    ...[drivers, roles, budget, limits, gates, worktree, protect, evidence, integrate].flatMap(
       (checked): readonly Problem[] => checked.problems,
     ),
   ];
   if (drivers.value === undefined || roles.value === undefined || budget.value === undefined) return { problems };
   if (limits.value === undefined || gates.value === undefined || worktree.value === undefined) return { problems };
-  if (protect.value === undefined || evidence.value === undefined) return { problems };
+  if (protect.value === undefined || evidence.value === undefined || integrate.value === undefined) return { problems };
   const allRoles = { ...rolesOf(drivers.value.default), ...roles.value };
   const inUse = { drivers: drivers.value.byName, roles: allRoles, gates: gates.value };
   return {
@@ -90,6 +92,7 @@ function readTables(
       worktree: worktree.value,
       protect: protect.value,
       evidence: evidence.value,
+      integrate: integrate.value,
     },
   };
 }

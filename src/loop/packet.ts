@@ -99,6 +99,10 @@ function specQuestion(parts: SpecPacketParts): string {
       return `${first}. How do the Specs that it depends on go together?`;
     case 'stack-red':
       return `${first}, with what the Specs that it depends on have done and before any work of its own. What is wrong there?`;
+    case 'base-conflict':
+      return `${first}. How does what moved there go together with the Spec?`;
+    case 'base-red':
+      return `${first}, with what moved on your branch. What is wrong there?`;
     case 'cannot-run-here':
     case 'operation-failures':
       return `${first}. Can you repair what is around it, and run again?`;
@@ -134,6 +138,9 @@ function specOptions(cause: SpecCause, spec: SpecSlug): readonly PacketOption[] 
         { act: `merge them yourself in a worktree of giro/${spec}`, leadsTo: 'that commit is built upon' },
         { act: 'mend one of them in its own Spec, and prove it', leadsTo: 'its new tip is taken along' },
       ];
+    case 'base-conflict':
+    case 'base-red':
+      return movedOptions(spec);
     case 'baseline-red':
       return [
         {
@@ -155,6 +162,17 @@ function specOptions(cause: SpecCause, spec: SpecSlug): readonly PacketOption[] 
     case 'operation-failures':
       return [{ act: 'repair it, and run again', leadsTo: 'nothing that is done is done again' }];
   }
+}
+
+function movedOptions(spec: SpecSlug): readonly PacketOption[] {
+  return [
+    {
+      act: `merge them yourself, with nothing uncommitted: git switch giro/${spec} && git merge - && git switch -`,
+      leadsTo: 'that commit is built upon',
+    },
+    { act: 'mend it on your branch', leadsTo: 'what is there then is taken along' },
+    { act: 'set [integrate] base = "never" in giro.toml', leadsTo: 'the Spec goes on without it' },
+  ];
 }
 
 const mostAttempts = 8;

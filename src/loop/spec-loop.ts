@@ -69,6 +69,8 @@ export interface SpecLoopPorts {
   readonly tipCode: () => Promise<Oid>;
   /** Takes along the proven work of what the Spec depends on; `null`: it is there. */
   readonly takeAlong: () => Promise<AlongEnd | null>;
+  /** Takes along what moved on the person's branch before the whole is judged; `null`: it is there, or is to stay away. */
+  readonly takeBase: () => Promise<AlongEnd | null>;
   /** Judges the code that the work starts from. */
   readonly baseline: () => Promise<BaselineOutcome>;
   /** Runs every Issue that can run; resolves when none is left that could. */
@@ -150,6 +152,8 @@ export async function runSpec(ports: SpecLoopPorts): Promise<SpecEnd> {
       if (late > maxValidations) return { kind: 'held', message: end.message };
       continue;
     }
+    const base = await ports.takeBase();
+    if (base !== null) return base.kind === 'asks' ? asking(ports, base.asks) : base;
     const judged = await validate(ports);
     if (judged.kind !== 'gaps') return judged;
     const end = await planned(ports, judged);

@@ -151,6 +151,16 @@ export async function findUserBase(git: Git, tip: Oid): Promise<Oid | null> {
   return findBase(git, tip);
 }
 
+/** Finds the branch the person was on when `giro/<spec>` was made, by its full name; `null`: on none, or nobody noted it. */
+export async function findBaseBranch(git: Git, tip: Oid): Promise<string | null> {
+  for (let next: Oid | undefined = tip; next !== undefined;) {
+    const { message, parents } = await git.readCommit(next);
+    if (checkpointOf(message) === 'snapshot') return trailer(message, 'Giro-Base-Branch') ?? null;
+    next = parents[0];
+  }
+  return null;
+}
+
 interface Edit {
   readonly bytes: Buffer;
   /** The version it was made from, as far as that can be told. */

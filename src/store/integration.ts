@@ -35,6 +35,8 @@ export async function intakeCommit(
     readonly kind: 'snapshot' | 'import';
     /** The commit the user was on, where the branch is made from another one or takes over its code. */
     readonly userBase?: Oid;
+    /** The branch the user was on, by its full name. */
+    readonly baseBranch?: string | null;
   },
 ): Promise<Oid> {
   const { git, spec } = facts;
@@ -53,7 +55,10 @@ export async function intakeCommit(
     parents: [parent, ...asRead, ...(base === undefined ? [] : [base])],
     message: message(facts, {
       ...{ checkpoint: kind, subject },
-      ...(request.userBase === undefined ? {} : { trailers: { 'Giro-User-Base': request.userBase } }),
+      trailers: {
+        ...(request.userBase === undefined ? {} : { 'Giro-User-Base': request.userBase }),
+        ...(typeof request.baseBranch === 'string' ? { 'Giro-Base-Branch': request.baseBranch } : {}),
+      },
     }),
     at: facts.now(),
   });
@@ -111,13 +116,22 @@ export async function landedCommit(
   });
 }
 
-/** The commit that takes along the proven work of a Spec that this one depends on. */
+/** What is merged through the lane beside the Issues. */
+export interface Along {
+  /** Its branch, as people write it. */
+  readonly name: string;
+  readonly tip: Oid;
+  /** It is the proven work of another Spec. */
+  readonly proved: boolean;
+}
+
+/** The commit that takes along the proven work of a Spec that this one depends on, or what moved on the person's branch. */
 export async function stackedCommit(
   facts: BranchFacts,
   request: {
     readonly tip: Oid;
     readonly code: Oid;
-    readonly along: { readonly spec: SpecSlug; readonly tip: Oid };
+    readonly along: Along;
     readonly gates: readonly GateNote[];
   },
 ): Promise<Oid> {
@@ -136,7 +150,7 @@ export async function stackedCommit(
     parents: [tip, along.tip],
     message: message(facts, {
       checkpoint: 'stacked',
-      subject: `${spec}: takes along ${along.spec}, proved at ${shortOid(along.tip)}`,
+      subject: `${spec}: takes along ${along.name}${along.proved ? ', proved' : ''} at ${shortOid(along.tip)}`,
       body: gates.map(({ gate, verdict, note }) => `- gate ${gate}: ${verdict} · ${note}`).join('\n'),
       trailers: { 'Giro-Code-Tree': code },
     }),

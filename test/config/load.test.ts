@@ -78,6 +78,7 @@ describe('a valid giro.toml', () => {
         },
       ],
       evidence: { baseline: 'fail', flaky: 'fail', proof: null },
+      integrate: { base: 'never' },
       worktree: {
         git: 'linked',
         setupTimeoutMs: 900_000,
@@ -600,7 +601,7 @@ agents\t=\t0 # too few
       giro.toml:13:2: unknown key \`budgets\`
         13 | [budgets]
            |  ^^^^^^^
-        fix: did you mean \`budget\`? allowed: driver, roles, budget, limits, verify, worktree, protect, evidence
+        fix: did you mean \`budget\`? allowed: driver, roles, budget, limits, verify, worktree, protect, evidence, integrate
 
       giro.toml:17:10: \`agents\` must be a whole number between 1 and 256, not \`0\`
         17 | agents  =   0 # too few

@@ -119,7 +119,9 @@ test('what depends on others starts at their proven tips, and what comes along i
   expect(started('shop')?.base).toBe(await project.git('rev-parse', 'giro/mail'));
   for (const file of ['store', 'mail', 'auth', 'shop'])
     expect(await project.show('giro/shop', `${file}-01-a.txt`)).toBe(`by ${file}`);
-  expect(await project.git('log', '--first-parent', '--format=%s', 'giro/shop')).toContain('shop: takes along auth');
+  expect(await project.git('log', '--first-parent', '--format=%s', 'giro/shop')).toContain(
+    'shop: takes along giro/auth',
+  );
   const said = eventsOf(run, 'run.notice').filter(({ spec }) => spec === 'shop');
   expect(said.map(({ message }) => message).join('\n')).toContain('auth-01-a.txt, store-01-a.txt come along');
   // giro's own records of the others are on the branch too, and the gates do not see them.

@@ -496,6 +496,7 @@ export function policyOf(
     limits: { agents: 2, gates: 2, graceMs: 10, files: 200, lines: 10_000, fileBytes: 5 * 1024 * 1024 },
     gates,
     evidence: { baseline: 'fail', flaky: 'fail', proof: null },
+    integrate: { base: 'never' },
     worktree: { git: 'linked', setupTimeoutMs: 1, inputs: [], keep: [], copy: [], link: [] },
     protect: { paths: [], tests: [], assertions: [], scope: 'open' },
     digest: 'digest',

@@ -69,6 +69,7 @@ async function play(
     signal: stop.signal,
     noMore: stop.signal,
     takeAlong: () => Promise.resolve(null),
+    takeBase: () => Promise.resolve(null),
     emit: (event) => events.push(event),
     tip: () => oidOf('tip'),
     base: oidOf('base'),

@@ -1,5 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
 import { makeProject, type Project } from '../rig/giro.js';
 import { startTerminal, type Terminal } from '../rig/tmux.js';
@@ -112,6 +113,31 @@ test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('C085 %s gives the terminal 
   expect(await board.exitCode()).toBe({ SIGINT: 130, SIGTERM: 143, SIGHUP: 129 }[signal]);
   await expectGivenBack(board);
 });
+
+test('C091 the terminal is closed: agents and their children end, state is saved, and the same command goes on', async () => {
+  const beat = '(while true; do date +%s%N > "$HOME/beat"; sleep 0.05; done) &\n';
+  const project = await makeProject({
+    issues: { '01-first': {} },
+    agent: `echo partial > part.txt\n[ -f "$HOME/go" ] || { ${beat}sleep 60; }\necho x > x.txt\n`,
+  });
+  const board = await onTerminal(project);
+  const beats = async (): Promise<string> => readFile(join(project.home, 'beat'), 'utf8').catch(() => '');
+  while ((await beats()) === '') await pause(10);
+  const giro = await board.pid();
+  await board.kill();
+  for (let wait = 0; wait < 400 && (await isRunning(giro)); wait += 1) await pause(50);
+  expect(await isRunning(giro)).toBe(false);
+  const last = await beats();
+  await writeFile(join(project.home, 'go'), '');
+  const run = await project.implement();
+  expect([run.code, await beats()]).toEqual([0, last]);
+  expect(await project.issueFile('01-first')).toContain('verdict: stopped');
+  expect(await project.show('giro/s1', 'part.txt')).toBe('partial');
+});
+
+async function isRunning(pid: number): Promise<boolean> {
+  return !/^State:\s*[ZX]|^$/m.test((await readFile(`/proc/${String(pid)}/status`, 'utf8').catch(() => '')).trim());
+}
 
 test('giro stop ends a run on the board: terminal given back, last lines below, exit 2', async () => {
   const project = await makeProject({ issues, agent: patient });

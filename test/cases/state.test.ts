@@ -1,0 +1,90 @@
+import { spawn } from 'node:child_process';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
+import { ownIdentity } from '../../src/platform/identity.js';
+import { eventsOf, makeProject, type Project } from '../rig/giro.js';
+
+const damages: Readonly<Record<string, (bytes: Buffer) => Buffer>> = {
+  'cut to half': (bytes) => bytes.subarray(0, Math.floor(bytes.length / 2)),
+  'cut to nothing': () => Buffer.alloc(0),
+  'all NUL': (bytes) => Buffer.alloc(bytes.length),
+};
+
+test.each(Object.entries(damages))(
+  'C066 every file that giro keeps is %s: what is done stays done',
+  async (_name, damage) => {
+    const project = await makeProject({
+      issues: { '01-a': {}, '02-b': { frontmatter: 'depends-on: [01]' }, '03-c': { frontmatter: 'depends-on: [01]' } },
+      budget: 'attempts = 2',
+      agent: `echo "$GIRO_ISSUE" >> "$HOME/agents"
+if [ "$GIRO_ISSUE" = 03-c ] && [ ! -f "$HOME/go" ]; then sleep 60; fi
+echo x > "$GIRO_ISSUE.txt"\n`,
+      verify: `test = '! test -f 02-b.txt'`,
+    });
+    const running = project.start(['implement', 's1', '--json']);
+    await running.event('issue.escalated', ({ issue }) => issue === '02-b');
+    await running.event('attempt.started', ({ issue }) => issue === '03-c');
+    while (!(await readFile(join(project.home, 'agents'), 'utf8')).includes('03-c')) await pause(10);
+    running.kill('SIGKILL');
+    await running.ended;
+    await writeFile(join(project.home, 'go'), '');
+    const kept = await stateFiles(project);
+    expect(kept.length).toBeGreaterThan(3);
+    for (const path of kept) await writeFile(path, damage(await readFile(path)));
+
+    // Whose lock cannot be read is nobody's to take; the command that is given is safe, and enough.
+    const refused = await project.implement();
+    expect(refused.code).toBe(1);
+    const lock = join(project.path, '.git/giro/locks/s1.json');
+    expect(refused.stderr).toContain(`rm '${lock}'`);
+    await rm(lock);
+
+    const run = await project.implement();
+    expect([run.code, run.stderr]).toEqual([2, '']);
+    expect(eventsOf(run, 'attempt.started').map(({ issue }) => issue)).toEqual(['03-c']);
+    expect(await project.issueFile('01-a')).toContain('state: done');
+    expect(await project.issueFile('02-b')).toContain('state: needs-human');
+    const agents = (await readFile(join(project.home, 'agents'), 'utf8')).trimEnd().split('\n').sort();
+    expect(agents).toEqual(['01-a', '02-b', '02-b', '03-c', '03-c']);
+  },
+);
+
+test('C070 a lock of a process that is gone is taken over, and nobody who has its number now is signalled', async () => {
+  const project = await makeProject({ issues: { '01-a': {} } });
+  const other = spawn('sleep', ['60']);
+  onTestFinished(() => void other.kill('SIGKILL'));
+  const lock = { format_version: 1, ...ownIdentity(), spec: 's1', run: 'r', at: '2026-01-01T00:00:00.000Z' };
+  const path = join(project.path, '.git/giro/locks/s1.json');
+  const owners = [{ pid: other.pid ?? 0, startTime: '1' }, { pid: 1, startTime: '1' }, { pid: 2 ** 22 + 1 }];
+  for (const owner of owners) {
+    await project.write('.git/giro/locks/s1.json', JSON.stringify({ ...lock, ...owner }));
+    // A Spec that is proven already takes no lock.
+    await project.git('update-ref', '-d', 'refs/heads/giro/s1');
+    const run = await project.implement();
+    expect([owner.pid, run.code, run.stderr]).toEqual([owner.pid, 0, '']);
+  }
+  for (const text of ['', '{"format_version": 1, "pi', JSON.stringify({ ...lock, host: 'an old name', bootId: 'b' })]) {
+    await project.write('.git/giro/locks/s1.json', text);
+    await project.git('update-ref', '-d', 'refs/heads/giro/s1');
+    const run = await project.implement();
+    expect([text, run.code]).toEqual([text, 1]);
+    expect(run.stderr).toContain(`rm '${path}'`);
+    expect(await readFile(path, 'utf8')).toBe(text);
+    await rm(path);
+    expect((await project.implement()).code).toBe(0);
+  }
+  expect([other.exitCode, other.signalCode]).toEqual([null, null]);
+});
+
+/** Everything that giro wrote for itself: beside the repository and beside the worktrees. */
+async function stateFiles(project: Project): Promise<readonly string[]> {
+  const roots = [join(project.path, '.git/giro'), join(project.environment['XDG_CACHE_HOME'] ?? '', 'giro')];
+  const found: string[] = [];
+  for (const root of roots)
+    for (const entry of await readdir(root, { recursive: true, withFileTypes: true }))
+      if (entry.isFile() && /\.(json|ndjson)$|\/verdicts\//.test(join(entry.parentPath, entry.name)))
+        found.push(join(entry.parentPath, entry.name));
+  return found;
+}

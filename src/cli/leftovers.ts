@@ -67,10 +67,10 @@ export function openLeftovers(ports: LeftoversPorts): Leftovers {
       if (above.length > 0) return startedBy(above);
       sayStrangers(strangers);
       if (marked.length === 0) return null;
+      // Said first: one that does not end by itself takes the whole grace.
+      notice(`left running by a giro that was killed, ended now: ${tellLeft(marked.map(leftProcess))}`);
       const { left } = await endAll(isEarlier);
-      if (left.length > 0) return withstood(spec, left);
-      notice(`a giro that was killed had left running, and this one ended: ${tellLeft(marked.map(leftProcess))}`);
-      return null;
+      return left.length > 0 ? withstood(spec, left) : null;
     },
     async endOwn() {
       const { left } = await endAll(isOwn);

@@ -23,7 +23,10 @@ export interface FoundProcess {
 /** What to look for. */
 export interface Search {
   readonly isMeant: (mark: RunMark) => boolean;
-  /** Whoever works in or below one of these, has no mark and is not proven to be of one that has, is a stranger. */
+  /**
+   * Whoever works in or below one of these is a stranger, when it has no mark, is not proven to be of one that has, and was
+   * not started by this process.
+   */
   readonly folders: readonly string[];
 }
 
@@ -48,13 +51,18 @@ export function lookForMarked({ isMeant, folders }: Search): Findings {
   const stats = new Map(pids.flatMap((pid) => statOf(pid) ?? []));
   const above = lineOf(process.pid, stats);
   const sessions = new Set([...meant].flatMap((pid) => stats.get(pid)?.session ?? []));
+  // The leader of session 0 is outside of this container: whatever was brought in from there is in it.
+  sessions.delete(0);
+  const isBelowUs = (pid: string): boolean => lineOf(Number(pid), stats).has(process.pid);
   const isProven = (pid: string): boolean => meant.has(pid) || sessions.has(stats.get(pid)?.session ?? -1);
   const living = [...stats.keys()].filter((pid) => !above.has(Number(pid)));
   const beside = new Set(near);
   return {
     marked: living.filter(isProven).map(foundProcess),
     above: [...meant].filter((pid) => pid !== String(process.pid) && above.has(Number(pid))).map(foundProcess),
-    strangers: living.filter((pid) => beside.has(pid) && !isProven(pid) && !marks.has(pid)).map(foundProcess),
+    strangers: living
+      .filter((pid) => beside.has(pid) && !isProven(pid) && !marks.has(pid) && !isBelowUs(pid))
+      .map(foundProcess),
   };
 }
 

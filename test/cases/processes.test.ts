@@ -207,6 +207,27 @@ test('a process of a person in a worktree is said and left alone, and its folder
   expect(existsSync(folder)).toBe(true);
 });
 
+test('C091 a backlog that was killed hard: each Spec ends what was left of it', async () => {
+  const project = await makeProject({
+    issues: { '01-a': {} },
+    agent: agent(`sh "$HOME/beating" "$HOME" "$GIRO_SPEC"`),
+  });
+  await project.write('docs/specs/s2/SPEC.md', '---\nstate: draft\n---\n# Another\n');
+  await project.write('docs/specs/s2/issues/01-b.md', '---\nstate: ready\n---\n# B\n\nDo it.\n');
+  await writeFile(join(project.home, 'beating'), beating);
+  const running = project.start(['implement', 'docs/specs', '--json']);
+  await ledger(project);
+  while (!/^s1 \d+\n(.*\n)*s2 \d|^s2 \d+\n(.*\n)*s1 \d/m.test(readFileSync(join(project.home, 'ledger'), 'utf8')))
+    await pause(20);
+  running.kill('SIGKILL');
+  await running.ended;
+  await writeFile(join(project.home, 'go'), '');
+  const run = await project.giro(['implement', 'docs/specs', '--json']);
+  expect([run.code, existsSync(join(project.home, 'seen'))]).toEqual([0, false]);
+  const said = eventsOf(run, 'run.notice').filter(({ message }) => message.includes('ended now'));
+  expect(said.map(({ message }) => /agent of (\S+),/.exec(message)?.[1]).sort()).toEqual(['01-a', '01-b']);
+});
+
 test('a run of another Spec ends nothing of the one that was killed', async () => {
   const project = await makeProject({ issues: { '01-a': {} }, agent: agent(waysToStay['that ignores SIGTERM']) });
   const old = await killedHard(project);
@@ -263,7 +284,7 @@ async function ledger(project: Project): Promise<number> {
 function saidEnded(run: GiroRun): readonly string[] {
   return eventsOf(run, 'run.notice')
     .map(({ message }) => message)
-    .filter((message) => message.startsWith('a giro that was killed had left running, and this one ended:'));
+    .filter((message) => message.startsWith('left running by a giro that was killed, ended now:'));
 }
 
 function isAlive(pid: number): boolean {

@@ -2,6 +2,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { parseDuration } from '../platform/duration.js';
 import { keepHeapSmall } from '../platform/heap.js';
+import { addClean } from './clean-command.js';
 import { crashText } from './crash-text.js';
 import { deadlineFor, deadlineUntil, type Deadline } from './deadline.js';
 import type { ExitCode } from './exit.js';
@@ -36,6 +37,7 @@ Examples:
   giro proof auth                    check the proof again, offline
   giro answer auth/03 "use cookies"  answer what an Issue asks
   giro stop                          stop what runs; the same command goes on from there
+  giro clean                         remove what is safe to remove, with a question
 
 ${exitHelp}`,
     );
@@ -44,6 +46,7 @@ ${exitHelp}`,
   addProof(program, end);
   addAnswer(program, end);
   addStop(program, end);
+  addClean(program, { end, folder: folder(), terminal });
   addInit(program, end);
   addDemo(program, end);
   return program;

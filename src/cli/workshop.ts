@@ -1,7 +1,7 @@
 /** What agents and gates work with in a run: slots, worktrees, gate checkouts, the verifier, the driver. */
 import { createHash } from 'node:crypto';
 import { availableParallelism } from 'node:os';
-import { basename, dirname, join, relative } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { withoutRecord } from '../config/splice.js';
 import { createDriver } from '../drivers/create.js';
 import type { Driver } from '../drivers/driver.js';
@@ -26,6 +26,7 @@ import { codeTree } from '../store/tree.js';
 import { createCheckouts } from '../worktree/checkout.js';
 import type { OpenedGit } from '../worktree/git-types.js';
 import { createReadings, type Readings } from '../worktree/reading.js';
+import { markRoom, roomOf } from '../worktree/room.js';
 import { createSetup, type Setup, type SetupPorts } from '../worktree/setup.js';
 import type { Slot } from '../worktree/slots.js';
 import { createWorktrees, type Worktrees } from '../worktree/worktrees.js';
@@ -86,6 +87,7 @@ export async function openWorkshop(ports: WorkshopPorts): Promise<Result<Worksho
   const shell = await findShell(childEnvironment(own));
   if (!shell.ok) return failed({ kind: 'environment', message: shell.failure, hint: 'install bash' });
   const root = workRoot({ git, prepared: ports.prepared, cacheFolder: ports.cacheFolder });
+  await markRoom(dirname(root), git.commonDir);
   const notice = (message: string, issue?: IssueId): void => {
     emit({ type: 'run.notice', level: 'warning', message, ...(issue === undefined ? {} : { issue }) });
   };
@@ -228,16 +230,7 @@ export function workRoot({
   cacheFolder,
 }: Pick<WorkshopPorts, 'prepared' | 'cacheFolder'> & { readonly git: Pick<OpenedGit, 'commonDir'> }): string {
   const { policy, spec } = prepared;
-  return join(policy.worktree.root ?? join(cacheFolder, 'giro'), repositoryId(git.commonDir), spec);
-}
-
-function repositoryId(commonDir: string): string {
-  const name = basename(commonDir) === '.git' ? basename(dirname(commonDir)) : basename(commonDir);
-  const safe = name
-    .toLowerCase()
-    .replace(/[^a-z0-9]+/g, '-')
-    .slice(0, 40);
-  return `${safe}-${createHash('sha256').update(commonDir).digest('hex').slice(0, 8)}`;
+  return join(roomOf(policy.worktree.root ?? join(cacheFolder, 'giro'), git.commonDir), spec);
 }
 
 /** What a gate's pass depends on beside the tree and the gate: how its checkout is made, and where tools are looked up. */

@@ -11,7 +11,7 @@ import { failed, ok, type Failure, type Result } from '../failure.js';
 import type { SpecSlug } from '../issue.js';
 import { replaceExclusive } from '../platform/exclusive.js';
 import { linkExclusive, readIfExists } from '../platform/files.js';
-import { makeFolder, removeTree } from '../platform/folders.js';
+import { listFolder, makeFolder, removeTree } from '../platform/folders.js';
 import { isAlive, ownIdentity, parseIdentity, type ProcessIdentity } from '../platform/identity.js';
 
 /** Not exported: nobody else can make a lock. */
@@ -75,6 +75,25 @@ export async function lockOwner(
   const present = await readIfExists(join(locksFolder(commonDir), `${spec}.json`));
   const owner = present === null ? null : parseLock(present);
   return owner !== null && isAlive(owner) === 'alive' ? { pid: owner.pid, host: owner.host } : null;
+}
+
+/** Tells why the lock of a Spec cannot be taken now; `null` when it can. */
+export async function whyLocked(commonDir: string, spec: SpecSlug): Promise<Failure | null> {
+  const path = join(commonDir, 'giro', 'locks', `${spec}.json`);
+  const present = await readIfExists(path);
+  return present === null ? null : whyNot(path, present, spec);
+}
+
+/** Names the runs that have a lock and are not proven dead; `null` for one whose lock cannot be read. */
+export async function runsWithLocks(commonDir: string): Promise<readonly (string | null)[]> {
+  const folder = join(commonDir, 'giro', 'locks');
+  const runs: (string | null)[] = [];
+  for (const { name } of await listFolder(folder)) {
+    const present = name.endsWith('.json') ? await readIfExists(join(folder, name)) : null;
+    const owner = present === null ? null : parseLock(present);
+    if (present !== null && (owner === null || isAlive(owner) !== 'dead')) runs.push(owner?.run ?? null);
+  }
+  return runs;
 }
 
 function lockOf(spec: SpecSlug, path: string, text: string): RunLock {

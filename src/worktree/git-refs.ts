@@ -1,7 +1,7 @@
 /**
  * Reads refs in process and moves giro's own by compare-and-swap.
  *
- * 1. No ref outside `refs/heads/giro/`, `refs/heads/giro-issue/`, `refs/giro/` and `refs/notes/giro` is ever written (`assertOwnRef`).
+ * 1. No ref outside `refs/heads/giro/`, `refs/heads/giro-issue/`, `refs/heads/giro-salvage/`, `refs/giro/` and `refs/notes/giro` is ever written (`assertOwnRef`).
  * 2. A ref moves only from the value its caller knew, one ref per transaction, never through a symbolic ref.
  * 3. Moves are serialised inside the process; other processes are met by git's own locks.
  */
@@ -15,7 +15,7 @@ import { parsePackedRefs } from './git-parse.js';
 import type { MoveResult, RunGit } from './git-types.js';
 import { Turns } from './turns.js';
 
-const ownPrefixes = ['refs/heads/giro/', 'refs/heads/giro-issue/', 'refs/giro/'];
+const ownPrefixes = ['refs/heads/giro/', 'refs/heads/giro-issue/', 'refs/heads/giro-salvage/', 'refs/giro/'];
 const notesRef = 'refs/notes/giro';
 
 /** Throws unless giro may write the ref: the one place that decides it. */

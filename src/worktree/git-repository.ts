@@ -238,6 +238,26 @@ export class Repository implements Git {
     throw new GitError(call.args, code, stderr);
   }
 
+  refsWith(commit: Oid): Promise<readonly string[]> {
+    return this.#refNames('--contains', commit, 'refs/heads/', 'refs/tags/');
+  }
+
+  refsBehind(commit: Oid, prefix: string): Promise<readonly string[]> {
+    return this.#refNames('--merged', commit, prefix);
+  }
+
+  async #refNames(relation: '--contains' | '--merged', commit: Oid, ...below: string[]): Promise<readonly string[]> {
+    const args = ['for-each-ref', '--format=%(refname)', relation, commit, ...below];
+    // 129: there is no such commit, or it is none.
+    const { code, stdout } = await this.#inCommon({ args, accept: [0, 129] });
+    return code === 0
+      ? stdout
+          .toString()
+          .split('\n')
+          .filter((name) => name !== '')
+      : [];
+  }
+
   async mergeBase(left: Oid, right: Oid): Promise<Oid | null> {
     const { code, stdout } = await this.#reading({ args: ['merge-base', left, right], accept: [0, 1] });
     return code === 0 ? parseOid(stdout.toString().split('\n')[0] ?? '') : null;

@@ -147,6 +147,10 @@ export interface Git {
 
   /** True when `ancestor` is `descendant` or behind it; false when one of them does not exist. */
   isAncestor(ancestor: Oid, descendant: Oid): Promise<boolean>;
+  /** Full names of the branches and tags whose history has a commit; none when it does not exist. */
+  refsWith(commit: Oid): Promise<readonly string[]>;
+  /** Full names of the refs below a prefix that are a commit or behind it. */
+  refsBehind(commit: Oid, prefix: string): Promise<readonly string[]>;
   mergeBase(left: Oid, right: Oid): Promise<Oid | null>;
   /** Merges two commits without any checkout. */
   mergeTrees(ours: Oid, theirs: Oid): Promise<MergeOutcome>;

@@ -8,14 +8,17 @@ export interface Owner {
   readonly issue: IssueId;
 }
 
-/** Folder of all salvage refs of an Issue. */
-function salvagePrefix({ spec, issue }: Owner): string {
-  return `refs/giro/salvage/${spec}/${issue}/`;
+/** Where everything that was saved lies. */
+export const salvageFolder = 'refs/giro/salvage/';
+
+/** Where everything that was saved of a Spec lies. */
+export function salvagePrefix(spec: SpecSlug): string {
+  return `${salvageFolder}${spec}/`;
 }
 
 /** Puts a commit under the next free number and gives the ref; one that is kept already keeps its ref. */
 export async function saveCommit(git: Pick<Git, 'listRefs' | 'moveRef'>, owner: Owner, oid: Oid): Promise<string> {
-  const prefix = salvagePrefix(owner);
+  const prefix = `${salvagePrefix(owner.spec)}${owner.issue}/`;
   for (;;) {
     const refs = await git.listRefs(prefix);
     const known = [...refs].find(([, value]) => value === oid);

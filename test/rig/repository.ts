@@ -148,7 +148,7 @@ class Repository implements TestRepository {
     const gitDir = await this.git('rev-parse', '--path-format=absolute', '--git-common-dir');
     const refs = (await this.git('for-each-ref', '--format=ref %(refname) %(objectname) %(symref)')).split('\n');
     const theirs = refs.filter(
-      (line) => !/^ref refs\/(heads\/giro\/|heads\/giro-issue\/|giro\/|notes\/giro )/.test(line),
+      (line) => !/^ref refs\/(heads\/giro(?:-issue|-salvage)?\/|giro\/|notes\/giro )/.test(line),
     );
     const inside = await describeFolder(gitDir, isOfGiro);
     const files = await describeFolder(this.path, (path) => path === '.git' || path.startsWith('.git/'));
@@ -159,7 +159,13 @@ class Repository implements TestRepository {
 /** What giro may change in the git dir; packed refs are compared ref by ref. */
 function isOfGiro(path: string): boolean {
   const folders = ['objects', 'worktrees', 'giro', 'refs', 'packed-refs'];
-  const logs = ['logs/refs/heads/giro', 'logs/refs/heads/giro-issue', 'logs/refs/giro', 'logs/refs/notes/giro'];
+  const logs = [
+    'logs/refs/heads/giro-salvage',
+    'logs/refs/heads/giro',
+    'logs/refs/heads/giro-issue',
+    'logs/refs/giro',
+    'logs/refs/notes/giro',
+  ];
   return [...folders, ...logs].some((folder) => path === folder || path.startsWith(`${folder}/`));
 }
 

@@ -1,0 +1,205 @@
+/** What is in a worktree that nobody works in any more, so that a person can decide about it. Moves no ref, changes no file. */
+import { basename, join } from 'node:path';
+import type { Oid } from '../issue.js';
+import { bytesOnDisk } from '../platform/disk.js';
+import { kindOf, readIfExists, sizeOf } from '../platform/files.js';
+import { makeFolder, removeTree, walkFolders } from '../platform/folders.js';
+import { readLink } from '../platform/links.js';
+import { hasOwnLink } from './admin.js';
+import { readFacts, type Facts } from './facts.js';
+import { GitError, type Git, type LinkedWorktree, type TreeTarget } from './git-types.js';
+import { surveyFolder } from './guard.js';
+import { holdsOnly, isKnownTree, presentTrees } from './known.js';
+import { notesOn } from './place.js';
+import { ignorePattern, madeBySetup } from './setup.js';
+import { readTraces, stashEntries } from './traces.js';
+
+/** Something that git ignores, or that set-up made: the topmost path of it. */
+export interface IgnoredPath {
+  readonly path: string;
+  readonly bytes: number;
+  /** `made`: by set-up; `again`: a folder of the kind that tools fill; `other`: maybe nowhere else. */
+  readonly kind: 'made' | 'again' | 'other';
+}
+
+/** What is in the folder of a worktree. */
+export type Inventory =
+  /** Something is there that giro does not look into. */
+  | { readonly kind: 'unclear'; readonly why: string }
+  | {
+      readonly kind: 'read';
+      /** Everything that is not ignored. */
+      readonly tree: Oid;
+      /** Files that are in no commit; empty: all of it is safe without the folder. */
+      readonly unsaved: readonly string[];
+      /** Subjects of commits that were made there, that hold what the files do not, and that no ref keeps. */
+      readonly strays: readonly string[];
+      readonly ignored: readonly IgnoredPath[];
+    };
+
+/** What taking the inventory needs. */
+export interface InventoryRequest {
+  readonly git: Git;
+  readonly linked: LinkedWorktree;
+  /** Trees whose content is safe without the folder, beside those that giro noted. */
+  readonly safe: readonly Oid[];
+  /** A folder for an index. */
+  readonly scratch: string;
+}
+
+/** Names of folders that tools fill, and fill again. */
+const filledByTools = new Set([
+  ...['node_modules', '.venv', 'venv', '.tox', 'vendor', '.gradle', '.bundle', '.pnpm-store', '.yarn'],
+  ...['target', 'build', 'dist', 'out', 'bin', 'obj', 'coverage', '.nyc_output', 'htmlcov'],
+  ...['.next', '.nuxt', '.svelte-kit', '.turbo', '.parcel-cache', '.cache', '.vite', '.eslintcache'],
+  ...['__pycache__', '.pytest_cache', '.mypy_cache', '.ruff_cache', '.hypothesis'],
+]);
+
+/** Looks into a worktree whose folder is there. */
+export async function takeInventory(request: InventoryRequest): Promise<Inventory> {
+  const { git, linked, scratch } = request;
+  const { folder, adminDir } = linked;
+  const notes = notesOn(folder);
+  const made = await madeBySetup(notes.stamp);
+  if (!(await hasOwnLink(folder, adminDir))) return unclear('its .git was changed or removed');
+  // git is to look at nothing that could run something, or that it would wait for.
+  const { repositories, unreadable, traps } = await surveyFolder(folder, new Set(made));
+  if (repositories[0] !== undefined) return unclear(`a repository of its own is in it: ${repositories[0]}`);
+  if (unreadable[0] !== undefined) return unclear(`a folder in it cannot be read: ${unreadable[0]}`);
+  if (traps[0] !== undefined) return unclear(`what git would wait for is in it: ${traps[0]}`);
+  const index = join(scratch, 'index');
+  await makeFolder(scratch);
+  await removeTree(index);
+  try {
+    const facts = await readFacts(notes.facts);
+    const tree = await git.snapshotFolder(folder, index, made.map(ignorePattern));
+    const unsaved = await unsavedIn(request, tree, facts);
+    const strays = await straysIn(request, tree, facts);
+    const ignored = await ignoredIn(folder, new Set((await git.listTree(tree)).map(({ path }) => path)), new Set(made));
+    return { kind: 'read', tree, unsaved, strays, ignored };
+  } catch (error) {
+    if (!(error instanceof GitError)) throw error;
+    return unclear(`git cannot read it: ${error.stderr.trim()}`);
+  }
+}
+
+function unclear(why: string): Inventory {
+  return { kind: 'unclear', why };
+}
+
+async function unsavedIn({ git, safe }: InventoryRequest, tree: Oid, facts: Facts | null): Promise<string[]> {
+  const noted = facts === null ? [] : [...facts.known, facts.shown];
+  const known = [...(await presentTrees(git, noted)), ...safe];
+  if (await isKnownTree(git, tree, known)) return [];
+  if (facts?.filled === false && (await holdsOnly(git, tree, known))) return [];
+  const differing = await Promise.all(
+    (known.length > 0 ? known : [git.emptyTree]).map((one) => pathsOf(git, one, tree)),
+  );
+  const [first = [], ...others] = differing.sort((left, right) => left.length - right.length);
+  const nowhere = first.filter((path) => others.every((paths) => paths.includes(path)));
+  // Every file is somewhere, but no commit has them together.
+  return nowhere.length > 0 ? nowhere : first;
+}
+
+async function pathsOf(git: Git, from: Oid, to: Oid): Promise<string[]> {
+  return (await git.diffTrees(from, to)).map(({ path }) => path);
+}
+
+async function straysIn({ git, linked }: InventoryRequest, tree: Oid, facts: Facts | null): Promise<readonly string[]> {
+  const base = facts?.commit ?? linked.head;
+  if (base === null) return [];
+  const stashes = new Set(facts?.stashes ?? (await stashEntries(git.commonDir)));
+  const traces = await readTraces({ git, adminDir: linked.adminDir, base, taken: tree, stashes });
+  const saved = new Set((await git.listRefs('refs/giro/salvage/')).values());
+  const undone = traces.undone === null ? [] : [{ oid: traces.undone, subject: await subjectOf(git, traces.undone) }];
+  const open: string[] = [];
+  for (const { oid, subject } of [...traces.elsewhere, ...undone])
+    if (!saved.has(oid) && (await git.refsWith(oid)).length === 0) open.push(subject);
+  return open;
+}
+
+async function subjectOf(git: Pick<Git, 'readCommit'>, oid: Oid): Promise<string> {
+  return (await git.readCommit(oid)).message.split('\n', 1)[0] ?? '';
+}
+
+/** The topmost paths of a folder that a tree does not have. */
+async function ignoredIn(
+  folder: string,
+  files: ReadonlySet<string>,
+  made: ReadonlySet<string>,
+): Promise<readonly IgnoredPath[]> {
+  const folders = new Set([...files, ...made].flatMap(foldersAbove));
+  const found: string[] = [];
+  await walkFolders(folder, (prefix, entries) => {
+    const inside: string[] = [];
+    for (const entry of entries ?? []) {
+      const path = prefix === '' ? entry.name : `${prefix}/${entry.name}`;
+      if (path === '.git' || files.has(path)) continue;
+      if (entry.isDirectory() && folders.has(path) && !made.has(path)) inside.push(entry.name);
+      else found.push(path);
+    }
+    return inside;
+  });
+  const sized = found.sort().map(async (path): Promise<IgnoredPath> => {
+    const kind = made.has(path) ? 'made' : filledByTools.has(basename(path)) ? 'again' : 'other';
+    return { path, bytes: await bytesOnDisk(join(folder, path)), kind };
+  });
+  return Promise.all(sized);
+}
+
+function foldersAbove(path: string): readonly string[] {
+  const parts = path.split('/').slice(0, -1);
+  return parts.map((_, index) => parts.slice(0, index + 1).join('/'));
+}
+
+/** More than that is a matter of its own: a person decides. */
+const mostSavedBytes = 16 * 1024 * 1024;
+const mostSavedFiles = 1_000;
+
+/** Files that go with a folder and are nowhere else; `null`: more than giro puts into a commit. */
+export async function filesToSave(folder: string, paths: readonly string[]): Promise<readonly string[] | null> {
+  const files: string[] = [];
+  let bytes = 0;
+  for (const path of paths) {
+    for (const file of await filesBelow(folder, path)) {
+      files.push(file);
+      bytes += (await kindOf(join(folder, file))) === 'file' ? await sizeOf(join(folder, file)) : 0;
+      if (files.length > mostSavedFiles || bytes > mostSavedBytes) return null;
+    }
+  }
+  return files;
+}
+
+async function filesBelow(folder: string, path: string): Promise<readonly string[]> {
+  const kind = await kindOf(join(folder, path));
+  if (kind !== 'folder') return kind === 'file' || kind === 'link' ? [path] : [];
+  const files: string[] = [];
+  await walkFolders(join(folder, path), (prefix, entries) => {
+    const above = prefix === '' ? path : `${path}/${prefix}`;
+    const inside: string[] = [];
+    for (const entry of entries ?? []) {
+      if (entry.isDirectory()) inside.push(entry.name);
+      else if (entry.isFile() || entry.isSymbolicLink()) files.push(`${above}/${entry.name}`);
+    }
+    // One more than is taken is enough to know.
+    return files.length > mostSavedFiles ? [] : inside;
+  });
+  return files;
+}
+
+/** Writes files of a folder into a tree that git would leave out of it. */
+export async function withFiles(git: Git, tree: Oid, from: { folder: string; files: readonly string[] }): Promise<Oid> {
+  const edits = new Map<string, TreeTarget>();
+  for (const file of from.files) {
+    const path = join(from.folder, file);
+    const target = await readLink(path);
+    if (target !== null) edits.set(file, { mode: '120000', oid: await git.writeBlob(target) });
+    else {
+      const bytes = await readIfExists(path);
+      // What went away since it was listed would be missing in what is said to be saved.
+      if (bytes === null) throw new Error(`${path} went away while it was saved`);
+      edits.set(file, { mode: '100644', oid: await git.writeBlob(bytes) });
+    }
+  }
+  return git.editTree(tree, edits);
+}

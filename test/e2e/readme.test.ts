@@ -519,6 +519,22 @@ echo x > "$GIRO_ISSUE.txt"
     expect(await project.show(ref, 'work.txt')).toBe('precious');
   });
 
+  promise('`giro clean --salvage` lists it, shows it and brings it back.', async () => {
+    const project = await makeProject({ issues: { '01-a': {} }, verify: 'test = "! test -f 01-a.txt"' });
+    expect((await project.implement()).code).toBe(2);
+    expect((await project.giro(['answer', 's1/01', '--wontfix'])).code).toBe(0);
+    const cleaned = await project.giro(['clean', '--yes', '--save']);
+    const [ref = ''] = /refs\/giro\/salvage\/\S+/.exec(cleaned.stdout) ?? [];
+    const name = ref.slice('refs/giro/salvage/'.length);
+    const salvage = async (...more: readonly string[]): Promise<string> =>
+      (await project.giro(['clean', '--salvage', ...more])).stdout;
+    expect(await salvage()).toContain(`${name}  `);
+    expect(await salvage('show', ref, '--patch')).toContain('+by 01-a');
+    const folder = join(project.folder, 'back');
+    await salvage('restore', name, folder);
+    expect(await readFile(join(folder, '01-a.txt'), 'utf8')).toBe('by 01-a\n');
+  });
+
   promise("It never takes an agent's word, an Issue's text or a tool's output as a command.", async () => {
     const hostile = '$(touch "$HOME/ran") `touch "$HOME/ran"`; touch "$HOME/ran"\n\n---js\nrequire("fs")';
     const project = await makeProject({

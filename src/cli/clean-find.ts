@@ -15,6 +15,7 @@ import { lockReason, notesOn } from '../worktree/place.js';
 import { salvagePrefix } from '../worktree/salvage.js';
 import type { RoomOwner } from '../worktree/room.js';
 import { goes, stays, type Found } from './clean-items.js';
+import { leftRunning } from './leftovers.js';
 import { halfRegistrations } from './clean-registrations.js';
 
 /** Where to look, and how. */
@@ -23,6 +24,8 @@ export interface FindPorts {
   /** The folder outside of the repository with everything of its Specs. */
   readonly room: string;
   readonly owner: RoomOwner;
+  /** How long what is to end has for it. */
+  readonly graceMs: number;
   /** A folder for an index. */
   readonly scratch: string;
   /** Also what holds work that is nowhere else: it is saved first. */
@@ -114,7 +117,8 @@ async function worktree(ports: FindPorts, view: View, linked: LinkedWorktree): P
   const bytes = await bytesOnDisk(folder);
   const claim = claimOf(view, issue);
   if (claim.kind === 'live') return stays({ ...fields, bytes, why: claim.say });
-  const [occupant] = occupantsOf(folder);
+  const left = new Set(leftRunning(ports.git.commonDir)(spec).map(({ pid }) => pid));
+  const occupant = occupantsOf(folder).find(({ pid }) => !left.has(pid));
   if (occupant !== undefined)
     return stays({ ...fields, bytes, why: `process ${String(occupant.pid)} (${occupant.name}) is in it` });
   return filled(ports, view, { linked, issue, bytes, claim });

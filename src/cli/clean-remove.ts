@@ -14,6 +14,7 @@ import { saveCommit } from '../worktree/salvage.js';
 import { createSlots } from '../worktree/slots.js';
 import { createWorktrees } from '../worktree/worktrees.js';
 import { findOfSpec, type FindPorts } from './clean-find.js';
+import { openLeftovers, type Leftovers } from './leftovers.js';
 import { keyOf, type CleanItem, type Found, type Removal } from './clean-items.js';
 
 /** What became of the items. */
@@ -37,12 +38,32 @@ export async function removeOfSpec(ports: RemovePorts, spec: SpecSlug, shown: re
   const lock = await takeLock({ commonDir: git.commonDir, spec, run, at: systemClock.iso() });
   if (!lock.ok) return { gone: [], notices: [], failures: [lock.failure] };
   try {
+    const notices: string[] = [];
+    const leftovers = leftoversOf(ports, spec, notices);
+    const withstood = await leftovers.endEarlier();
+    if (withstood !== null) return { gone: [], notices, failures: [withstood] };
     const wanted = new Set(shown.map(keyOf));
     const found = (await findOfSpec(ports, spec)).filter(({ item }) => wanted.has(keyOf(item)));
-    return await removeFound(ports, spec, found);
+    return await removeFound({ ...ports, notices, vacate: leftovers.vacate }, spec, found);
   } finally {
     await lock.value.release();
   }
+}
+
+/** What a giro that was killed left running would go on writing into what is removed. */
+function leftoversOf({ git, room, run, graceMs }: RemovePorts, spec: SpecSlug, notices: string[]): Leftovers {
+  return openLeftovers({
+    ...{ commonDir: git.commonDir, spec, run, graceMs, root: join(room, spec), clock: systemClock },
+    emit: (event) => {
+      if (event.type === 'run.notice') notices.push(event.message);
+    },
+  });
+}
+
+/** A Spec whose lock is held. */
+interface Locked extends RemovePorts {
+  readonly notices: string[];
+  readonly vacate: Leftovers['vacate'];
 }
 
 /** Removes folders that belong to no Spec. */
@@ -58,14 +79,13 @@ export async function removeFolders(found: readonly Found[]): Promise<Removed> {
   return { gone, notices: [], failures };
 }
 
-async function removeFound(ports: RemovePorts, spec: SpecSlug, found: readonly Found[]): Promise<Removed> {
-  const { git, room } = ports;
+async function removeFound(ports: Locked, spec: SpecSlug, found: readonly Found[]): Promise<Removed> {
+  const { git, room, notices } = ports;
   const gone: CleanItem[] = [];
-  const notices: string[] = [];
   const failures: Failure[] = [];
   const trees = found.flatMap(({ item, removal }) => (removal?.kind === 'worktree' ? [{ item, removal }] : []));
   await removeWorktrees(
-    { ...ports, notices },
+    ports,
     spec,
     trees.map(({ removal }) => removal),
   );
@@ -86,13 +106,9 @@ async function removeFound(ports: RemovePorts, spec: SpecSlug, found: readonly F
 type OfWorktree = Extract<Removal, { kind: 'worktree' }>;
 
 /** As a run removes those of integrated Issues: what is nowhere else is saved before. */
-async function removeWorktrees(
-  ports: RemovePorts & { readonly notices: string[] },
-  spec: SpecSlug,
-  removals: readonly OfWorktree[],
-): Promise<void> {
+async function removeWorktrees(ports: Locked, spec: SpecSlug, removals: readonly OfWorktree[]): Promise<void> {
   if (removals.length === 0) return;
-  const { git, room, runFolder, notices } = ports;
+  const { git, room, runFolder, notices, vacate } = ports;
   for (const removal of removals) await saveIgnored(git, spec, { removal, notices });
   const worktrees = createWorktrees({
     git,
@@ -101,6 +117,7 @@ async function removeWorktrees(
     slots: createSlots({ temporary: join(runFolder, 'slots'), offset: 0 }),
     setup: () => Promise.reject(new Error('nothing is set up here')),
     policy: { keep: [] },
+    vacate,
     makers: 1,
     clock: systemClock,
     notice: (message) => notices.push(message),

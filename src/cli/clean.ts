@@ -93,6 +93,9 @@ export function failing(failures: readonly Failure[]): ExitCode {
   return failures.length === 0 ? exitCodes.proof : exitCodes.error;
 }
 
+/** As `[limits] grace`, where giro.toml cannot be read. */
+const defaultGraceMs = 10_000;
+
 async function findPorts(
   git: OpenedGit,
   given: { readonly options: CleanOptions; readonly terminal: Terminal; readonly runFolder: string },
@@ -106,7 +109,8 @@ async function findPorts(
   const cache = own['XDG_CACHE_HOME'] ?? join(homedir(), '.cache');
   const room = roomOf(root ?? join(cache, 'giro'), git.commonDir);
   const owner = await ownerOf(room, git.commonDir);
-  return { git, room, owner, scratch: join(runFolder, 'look'), save: options.save };
+  const graceMs = policy?.ok === true ? policy.value.limits.graceMs : defaultGraceMs;
+  return { git, room, owner, graceMs, scratch: join(runFolder, 'look'), save: options.save };
 }
 
 /** Every Spec that left something here, or the one that was named. */

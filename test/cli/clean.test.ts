@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { occupantsOf } from '../../src/platform/occupants.js';
 import { asking, cleaned, killedAfterIntegration, killedAt, roomOf, saidOf, worktreeOf } from '../rig/clean.js';
 import { makeProject, unchangedBy, type Project } from '../rig/giro.js';
 
@@ -141,6 +142,27 @@ describe('what is not integrated', () => {
     expect(saidOf(json, 'worktree')).toEqual(['keep: needs-human: the next run goes on from it']);
     expect(saidOf(json, 'branch', '01-a')).toEqual(['keep: needs-human: the next run goes on from it']);
     expect(existsSync(folder)).toBe(true);
+  });
+
+  test('an agent that a killed giro left running is ended before anything goes, and what it left stays for the next run', async () => {
+    const agent = 'echo precious > work.txt; touch "$HOME/at-work"; exec sleep 60\n';
+    const project = await makeProject({ issues: { '01-a': {} }, agent });
+    const running = project.start(['implement', 's1', '--json']);
+    const { worktree } = await running.event('attempt.started');
+    const atWork = join(project.home, 'at-work');
+    await expect.poll(() => existsSync(atWork), { timeout: 20_000 }).toBe(true);
+    running.kill('SIGKILL');
+    await running.ended;
+    expect(occupantsOf(worktree).map(({ name }) => name)).toEqual(['sleep']);
+
+    const json = await cleaned(project, '--yes', '--save');
+    expect(saidOf(json, 'checkouts')).toEqual(['remove: made by a run that is over, from commits that stay']);
+    expect(json.notices).toEqual([
+      expect.stringMatching(/^a giro that was killed had left running, .* the agent of 01-a/),
+    ]);
+    expect(occupantsOf(worktree)).toEqual([]);
+    expect(saidOf(json, 'worktree')).toEqual(['keep: in-progress: the next run goes on from it']);
+    expect(await readFile(join(worktree, 'work.txt'), 'utf8')).toBe('precious\n');
   });
 
   test('of a wontfix Issue: its worktree goes, for the branch has its files, and the branch stays unless it is saved', async () => {

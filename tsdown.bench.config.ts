@@ -2,7 +2,7 @@
 import { defineConfig } from 'tsdown';
 
 export default defineConfig({
-  entry: { run: 'bench/run.ts' },
+  entry: { run: 'bench/run.ts', sim: 'test/sim/main.ts' },
   format: 'esm',
   platform: 'node',
   target: 'node20.19',

@@ -14,7 +14,7 @@ import type { GraphNode } from '../src/scheduler/graph.js';
 import { schedule } from '../src/scheduler/scheduler.js';
 import { AgentLimit } from '../src/scheduler/slots.js';
 import { median, type Row } from './report.js';
-import { VirtualClock } from './virtual-clock.js';
+import { VirtualClock } from '../test/rig/virtual-clock.js';
 
 /** What to simulate; everything has a default. */
 export interface MakespanOptions {

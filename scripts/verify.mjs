@@ -26,6 +26,7 @@ const steps = [
   ['build', 'npm', 'run', '--silent', 'build'],
   ['package', 'npm', 'run', '--silent', 'publint'],
   ['start', 'npm', 'start', '--silent'],
+  ['simulation', 'npm', 'run', '--silent', 'sim', '--', '--seeds', '10000', '--seconds', '110'],
   ['torture', 'npm', 'run', '--silent', 'torture', '--', '--seed', '1'],
 ];
 

@@ -48,8 +48,6 @@ import { openWorkshop, workRoot, type Workshop } from './workshop.js';
 export interface EngineRequest {
   readonly git: OpenedGit;
   readonly prepared: Prepared;
-  /** Permission to write the Spec's branches. */
-  readonly lock: RunLock;
   readonly top: string;
   /** What a first run starts from, and what is taken along. */
   readonly stack: Stack;
@@ -110,8 +108,20 @@ interface Moving {
   isHolding: boolean;
 }
 
-/** Runs a Spec, or one of its Issues, to its end. */
-export async function runEngine(request: EngineRequest): Promise<Result<EngineEnd, Failure>> {
+/** What of a run works on the machine itself, beside git and the clock. */
+export interface EngineParts {
+  readonly openWorkshop: typeof openWorkshop;
+  readonly openLeftovers: typeof openLeftovers;
+  readonly hooksNotice: typeof hooksNotice;
+}
+
+/** Runs a Spec, or one of its Issues, to its end. `lock`: permission to write the Spec's branches. */
+export function runEngine(request: EngineRequest & { readonly lock: RunLock }): Promise<Result<EngineEnd, Failure>> {
+  return runWith(request, { openWorkshop, openLeftovers, hooksNotice });
+}
+
+/** The same with these parts, by whoever holds the lock or has the repository alone. */
+export async function runWith(request: EngineRequest, parts: EngineParts): Promise<Result<EngineEnd, Failure>> {
   const { git, prepared, clock, emit } = request;
   const before = new Set(await git.user.uncommitted());
   const { stack } = request;
@@ -125,9 +135,9 @@ export async function runEngine(request: EngineRequest): Promise<Result<EngineEn
   const opening = { git, prepared, facts, baseBranch: await branchOf(git, request.top), clock, emit };
   sayStarted(request, base);
   sayNotices({ prepared, emit }, [...before]);
-  const hooks = await hooksNotice({ folder: request.top, own: request.own, policy: prepared.policy });
+  const hooks = await parts.hooksNotice({ folder: request.top, own: request.own, policy: prepared.policy });
   if (hooks !== null) emit({ type: 'run.notice', level: 'warning', message: hooks });
-  const leftovers = openLeftovers({ ...request, ...leftoversOf(request) });
+  const leftovers = parts.openLeftovers({ ...request, ...leftoversOf(request) });
   const withstood = await leftovers.endEarlier();
   if (withstood !== null) return failed(withstood);
   const opened = await openSpec(opening);
@@ -137,7 +147,7 @@ export async function runEngine(request: EngineRequest): Promise<Result<EngineEn
   const userBase = (await findUserBase(git, opened.value.tip)) ?? base;
   const baseSpecs = await specsTree(git, (await git.readCommit(userBase)).tree);
   const budget = await openBudget(request, opened.value);
-  const workshop = await openWorkshop({ ...request, leftovers, baseSpecs, budget, remember: true });
+  const workshop = await parts.openWorkshop({ ...request, leftovers, baseSpecs, budget, remember: true });
   if (!workshop.ok) return workshop;
   try {
     const stray = async (): Promise<readonly string[]> =>

@@ -66,8 +66,15 @@ export interface PrepareRequest {
 
 /** The same for one Spec of several: the policy was read at the start of the run. */
 export async function prepareSpec(policy: Policy, request: PrepareRequest): Promise<Result<Prepared, Failure>> {
-  const { git, spec } = request;
-  const read = await readCheckout(request.top, spec);
+  return prepareRead(policy, { ...request, read: await readCheckout(request.top, request.spec) });
+}
+
+/** The same with the Spec's files of the checkout, which were read; `null`: it has no such folder. */
+export async function prepareRead(
+  policy: Policy,
+  request: PrepareRequest & Pick<Prepared, 'read'>,
+): Promise<Result<Prepared, Failure>> {
+  const { git, spec, read } = request;
   const tip = await git.readRef(integrationRef(spec));
   const inTheWay = await blockingBranch(git, spec, tip);
   if (inTheWay !== null) return failed(inTheWay);

@@ -40,9 +40,11 @@ import {
 } from '../../src/store/history-entries.js';
 import { storyOf } from '../../src/store/findings.js';
 import { unknownUsage, type Usage } from '../../src/usage.js';
-import { noRules } from '../gates/bench.js';
 import { ledgerBudget, recordAttempt } from '../mutations/parts.js';
 import { FakeClock } from '../rig/clock.js';
+import { gate, policyOf } from '../rig/policy.js';
+
+export { gate, policyOf };
 
 /** A made-up object name for a word. */
 export function oidOf(word: string): Oid {
@@ -446,20 +448,6 @@ export function takenOf(code: Oid | null, findings: readonly Finding[] = []): Ta
   return { code, findings, subjects: [], size: { files: 1, insertions: 1, deletions: 0 } };
 }
 
-/** A command gate. */
-export function gate(name: string, on: GateDefinition['on'] = ['issue', 'integration', 'spec']): GateDefinition {
-  return {
-    name,
-    kind: 'command',
-    run: `npm run ${name}`,
-    on,
-    timeoutMs: 1000,
-    env: [],
-    afterGreen: false,
-    rules: noRules,
-  };
-}
-
 /** The budgets of a Spec alone in its run. */
 export function budgetOf(
   budget: Partial<Policy['budget']>,
@@ -468,39 +456,6 @@ export function budgetOf(
 ): SpecBudget {
   const own = ledgerBudget(policyOf(budget).budget);
   return new SpecBudget(own, { run: new RunBudget(own.run), clock, charged });
-}
-
-const unlimited = { timeMs: null, tokens: null, costUsd: null };
-
-/** A policy with this budget and these gates. */
-export function policyOf(
-  budget: Partial<Policy['budget']> = {},
-  gates: readonly GateDefinition[] = [gate('test')],
-): Policy {
-  return {
-    drivers: { default: 'claude', byName: new Map() },
-    roles: { worker: 'claude', judge: 'claude', planner: 'claude' },
-    budget: {
-      attempts: 3,
-      attemptTimeoutMs: 1000,
-      rounds: 1,
-      failures: 3,
-      noProgress: 3,
-      blocked: 1,
-      issue: unlimited,
-      spec: unlimited,
-      run: unlimited,
-      unknownCost: 'refuse',
-      ...budget,
-    },
-    limits: { agents: 2, gates: 2, graceMs: 10, files: 200, lines: 10_000, fileBytes: 5 * 1024 * 1024 },
-    gates,
-    evidence: { baseline: 'fail', flaky: 'fail', proof: null },
-    integrate: { base: 'never' },
-    worktree: { git: 'linked', setupTimeoutMs: 1, inputs: [], keep: [], copy: [], link: [] },
-    protect: { paths: [], tests: [], assertions: [], scope: 'open' },
-    digest: 'digest',
-  };
 }
 
 /** An Issue as its file says. */

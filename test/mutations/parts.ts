@@ -15,10 +15,10 @@ import { shrinkRule } from '../../src/gates/guard-shrink.js';
 import { guardRules as realGuardRules } from '../../src/gates/guard.js';
 import type { VerifierPorts } from '../../src/gates/gate.js';
 import { draftPlan as realDraftPlan } from '../../src/loop/plan-draft.js';
-import type { Oid } from '../../src/issue.js';
 import type { BaselineOutcome } from '../../src/loop/spec-loop.js';
 import type { Budget } from '../../src/policy.js';
 import type { OpenedGit } from '../../src/worktree/git-types.js';
+import { forcedMoves, lateAttempts } from '../rig/weaker-git.js';
 import type { Protection } from './protections.js';
 
 declare module 'vitest' {
@@ -172,27 +172,12 @@ export const checkoutGit = part(
 export const laneGit = part(
   'compare-and-swap',
   (git: OpenedGit) => git,
-  () => (git) => {
-    const moveRef = git.moveRef.bind(git);
-    const forced: OpenedGit['moveRef'] = async (ref, to) => moveRef(ref, to, await git.readRef(ref));
-    return Object.assign(git, { moveRef: forced });
-  },
+  () => forcedMoves,
 );
 
 /** Git as the record of an Issue is handed it. */
 export const journalGit = part(
   'recorded first',
   (git: OpenedGit) => git,
-  () => (git) => {
-    const moveRef = git.moveRef.bind(git);
-    const skipped = new Map<Oid | null, Oid | null>();
-    const late: OpenedGit['moveRef'] = async (ref, to, from) => {
-      const seen = skipped.has(from) ? (skipped.get(from) ?? null) : from;
-      const begins = to !== null && /^Giro-Checkpoint: working$/m.test((await git.readCommit(to)).message);
-      if (!begins) return moveRef(ref, to, seen);
-      skipped.set(to, seen);
-      return ok(undefined);
-    };
-    return Object.assign(git, { moveRef: late });
-  },
+  () => lateAttempts,
 );

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { VirtualClock } from '../../bench/virtual-clock.js';
+import { VirtualClock } from '../rig/virtual-clock.js';
 import type { IssueId } from '../../src/issue.js';
 import { buildGraph } from '../../src/scheduler/graph.js';
 import { claimOf, sharedBy } from '../../src/scheduler/overlap.js';

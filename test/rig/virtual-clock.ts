@@ -1,6 +1,6 @@
 /** Time that passes only when everybody sleeps: an event loop for simulations, without real waiting. */
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Clock } from '../src/platform/clock.js';
+import type { Clock } from '../../src/platform/clock.js';
 
 interface Sleeper {
   readonly at: number;
@@ -11,18 +11,24 @@ interface Sleeper {
 export class VirtualClock implements Clock {
   /** Latest first, so that the next one is at the end. */
   readonly #sleepers: Sleeper[] = [];
-  #now = 0;
+  readonly #start: number;
+  /** Counted from 0, so that fractions of a millisecond are not lost beside the years since the epoch. */
+  #elapsed = 0;
+
+  constructor(start = 0) {
+    this.#start = start;
+  }
 
   now(): number {
-    return this.#now;
+    return Math.floor(this.#start + this.#elapsed);
   }
 
   monotonic(): number {
-    return this.#now;
+    return this.#elapsed;
   }
 
   iso(): string {
-    return new Date(this.#now).toISOString();
+    return new Date(this.now()).toISOString();
   }
 
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
@@ -37,7 +43,7 @@ export class VirtualClock implements Clock {
         resolve();
       };
       const sleeper = {
-        at: this.#now + Math.max(0, ms),
+        at: this.#elapsed + Math.max(0, ms),
         wake: (): void => {
           signal?.removeEventListener('abort', onAbort);
           resolve();
@@ -67,7 +73,7 @@ export class VirtualClock implements Clock {
       onQuiet?.();
       const next = this.#sleepers.pop();
       if (next === undefined) throw new Error('the work waits for something that never happens');
-      this.#now = next.at;
+      this.#elapsed = next.at;
       next.wake();
     }
   }

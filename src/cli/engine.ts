@@ -1,13 +1,10 @@
 /** Composition of one run: joins the loops with git, worktrees, gates and the scheduler, and runs a Spec to its end. */
-import type { Emit } from '../event.js';
 import { failed, ok, type Failure, type Result } from '../failure.js';
 import type { IssueId, IssueState, Oid } from '../issue.js';
 import { runIssue } from '../loop/issue-loop.js';
 import type { IssueLoopPorts, IssueRecord } from '../loop/ports.js';
-import { runSpec, type AlongEnd, type SpecEnd, type SpecLoopPorts } from '../loop/spec-loop.js';
-import type { Clock } from '../platform/clock.js';
+import { runSpec, type AlongEnd, type SpecLoopPorts } from '../loop/spec-loop.js';
 import { schedule } from '../scheduler/scheduler.js';
-import type { AgentShare } from '../scheduler/slots.js';
 import type { BranchFacts } from '../store/integration.js';
 import { findBase, findUserBase } from '../store/intake.js';
 import { Journal } from '../store/journal.js';
@@ -17,12 +14,13 @@ import { readSpecAt } from '../store/read.js';
 import { readBranches } from '../store/facts.js';
 import { integrationRef } from '../store/refs.js';
 import { codeTree, specsTree } from '../store/tree.js';
-import { readAccepted, readWaivers, type Waiver } from '../store/waivers.js';
+import { readAccepted, readWaivers } from '../store/waivers.js';
 import type { OpenedGit } from '../worktree/git-types.js';
 import { Lane } from '../worktree/lane.js';
 import { openBudget } from './budgeting.js';
 import { estimatesOf } from './estimates.js';
 import { judgeBase } from './baseline.js';
+import type { EngineEnd, EngineParts, EngineRequest } from './engine-request.js';
 import { finishSpec, land, landAlong, publish, type LandingPorts } from './landing.js';
 import {
   checkedOutIn,
@@ -34,54 +32,13 @@ import {
   type OpeningPorts,
 } from './opening.js';
 import { hooksNotice } from './hooks-notice.js';
-import type { Prepared } from './prepare.js';
 import { openLeftovers, type LeftoversPorts } from './leftovers.js';
 import { planningOf } from './planning.js';
-import type { Shared } from './shared.js';
 import { branchOf, movedBase, movedNotice } from './moved-base.js';
-import { alongNotices, type Stack } from './stacking.js';
+import { alongNotices } from './stacking.js';
 import { Pickup } from './pickup.js';
 import { withRedGreen } from './red-green.js';
 import { openWorkshop, workRoot, type Workshop } from './workshop.js';
-
-/** What a run is given; everything was checked before. */
-export interface EngineRequest {
-  readonly git: OpenedGit;
-  readonly prepared: Prepared;
-  readonly top: string;
-  /** What a first run starts from, and what is taken along. */
-  readonly stack: Stack;
-  /** Only this Issue; `null`: all of them. */
-  readonly only: IssueId | null;
-  readonly shared: Shared;
-  /** This Spec's part of the agents. */
-  readonly agents: AgentShare;
-  readonly own: Readonly<Record<string, string | undefined>>;
-  readonly cacheFolder: string;
-  readonly clock: Clock;
-  readonly signal: AbortSignal;
-  /** Aborted with `signal`, or before it: no agent is started any more, while what runs goes on to its end. */
-  readonly noMore: AbortSignal;
-  /** Told how long it took from the end of an agent to the integration. */
-  readonly landed: (ms: number) => void;
-  readonly emit: Emit;
-  /** Id of the run. */
-  readonly run: string;
-  readonly runFolder: string;
-  readonly giro: string;
-  readonly jitter: () => number;
-}
-
-/** How a run ended, with what the last lines need. */
-export interface EngineEnd {
-  readonly end: SpecEnd;
-  readonly tip: Oid;
-  readonly states: ReadonlyMap<IssueId, IssueState>;
-  /** Reds that a person accepted, and that the integrated work stands on. */
-  readonly waivers: readonly Waiver[];
-  /** Files of the person's checkout that changed during the run. */
-  readonly stray: readonly string[];
-}
 
 /** Everything of a run that is going on. */
 interface Running {
@@ -106,13 +63,6 @@ interface Moving {
   readonly issues: Set<IssueId>;
   /** Something ready is held back for a moment, and will be executed. */
   isHolding: boolean;
-}
-
-/** What of a run works on the machine itself, beside git and the clock. */
-export interface EngineParts {
-  readonly openWorkshop: typeof openWorkshop;
-  readonly openLeftovers: typeof openLeftovers;
-  readonly hooksNotice: typeof hooksNotice;
 }
 
 /** Runs a Spec, or one of its Issues, to its end. `lock`: permission to write the Spec's branches. */

@@ -1,5 +1,5 @@
 /** How a run of a simulated world may end. */
-import type { EngineEnd } from '../../src/cli/engine.js';
+import type { EngineEnd } from '../../src/cli/engine-request.js';
 import type { IssueId, Oid } from '../../src/issue.js';
 import { issueIn, lacking } from './code.js';
 import type { Life } from './process.js';

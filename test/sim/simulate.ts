@@ -1,6 +1,7 @@
 /** Runs the real engine in the world of one seed, through crashes, stops and answers, until it is done. */
 import PQueue from 'p-queue';
-import { runWith, type EngineEnd } from '../../src/cli/engine.js';
+import { runWith } from '../../src/cli/engine.js';
+import type { EngineEnd } from '../../src/cli/engine-request.js';
 import { prepareRead } from '../../src/cli/prepare.js';
 import type { Shared } from '../../src/cli/shared.js';
 import type { EventBody } from '../../src/event.js';

@@ -43,6 +43,8 @@ export function openStore(store: Store, life: Life, watch: RefWatch & { readonly
     writeCommit: (commit) => life.step(() => store.writeCommit(commit)),
     editTree: (tree, edits) => life.read(() => store.editTree(tree, edits)),
     isAncestor: (ancestor, descendant) => life.read(() => store.isAncestor(ancestor, descendant)),
+    refsWith: notSimulated,
+    refsBehind: notSimulated,
     mergeBase: (left, right) => life.read(() => store.mergeBase(left, right)),
     mergeTrees: (ours, theirs) => life.read(() => store.mergeTrees(ours, theirs)),
     diffTrees: (from, to) => life.read(() => store.diffTrees(from, to)),

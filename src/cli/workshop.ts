@@ -92,9 +92,9 @@ export async function openWorkshop(ports: WorkshopPorts): Promise<Result<Worksho
     emit({ type: 'run.notice', level: 'warning', message, ...(issue === undefined ? {} : { issue }) });
   };
   const setup = setupOf(ports, { shell: shell.value, notice });
-  const common = { git, policy: policy.worktree, slots: ports.shared.slots, setup, notice };
   const { vacate, environment: mark } = leftovers;
-  const worktrees = createWorktrees({ ...common, spec, root, clock, vacate, makers: foldersAtOnce() });
+  const common = { git, policy: policy.worktree, slots: ports.shared.slots, setup, vacate, notice };
+  const worktrees = createWorktrees({ ...common, spec, root, clock, makers: foldersAtOnce() });
   const gateRoom = { root: join(root, 'gates'), baseSpecs: ports.baseSpecs, limit: policy.limits.gates };
   const checkouts = createCheckouts({ ...common, ...gateRoom });
   const readings = createReadings({ git, root: join(root, 'reading'), slots: common.slots });

@@ -18,7 +18,7 @@ import { specsFolder } from '../spec.js';
 import { GitError, type Git } from './git-types.js';
 import { removeFound, removeTraps, surveyFolder } from './guard.js';
 import { treeMode } from './objects.js';
-import { ignorePattern, madeBySetup, type Setup, type SetupFailure } from './setup.js';
+import { ignorePattern, madeBySetup, type Setup, type SetupFailure, type Vacate } from './setup.js';
 import type { Slot, Slots } from './slots.js';
 import { writeThrowawayRepository } from './throwaway.js';
 import { Trash } from './trash.js';
@@ -52,6 +52,7 @@ export interface CheckoutPorts {
   readonly root: string;
   readonly slots: Slots;
   readonly setup: Setup;
+  readonly vacate: Vacate;
   /** `docs/specs/` as the Spec's base has it: giro's own History must not make a formatter red. */
   readonly baseSpecs: Oid | null;
   /** How many may be in use at once. */
@@ -209,9 +210,12 @@ class CheckoutPool {
   }
 
   async #setUp(place: Place, tree: Oid): Promise<Result<void, SetupFailure>> {
-    const { git, setup, notice } = this.#ports;
+    const { git, setup, notice, vacate } = this.#ports;
     const { folder, index, slot, stamp } = place;
-    const isolate = (): Promise<void> => writeThrowawayRepository(git, { folder, tree, index, exclude: [] });
+    const isolate = async (): Promise<void> => {
+      await vacate(folder, 'goes');
+      await writeThrowawayRepository(git, { folder, tree, index, exclude: [] });
+    };
     const done = await setup({ folder, tree, slot, stamp, name: basename(folder), pristine: true, isolate });
     if (!done.ok) return done;
     if (done.value.ran) {

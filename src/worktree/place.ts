@@ -15,7 +15,7 @@ import { GitError, type Git, type LinkedWorktree } from './git-types.js';
 import { inspectTree, refusedRepositories, removeFound, surveyFindings, surveyFolder } from './guard.js';
 import { holdsOnly, isKnownTree, presentTrees } from './known.js';
 import { saveCommit } from './salvage.js';
-import { ignorePattern, madeBySetup, type Setup, type SetupFailure } from './setup.js';
+import { ignorePattern, madeBySetup, type Setup, type SetupFailure, type Vacate } from './setup.js';
 import type { Slot, Slots } from './slots.js';
 import { writeThrowawayRepository } from './throwaway.js';
 import { readTraces, stashEntries, type Stray } from './traces.js';
@@ -57,6 +57,7 @@ export interface PlacePorts {
   readonly spec: SpecSlug;
   readonly slots: Slots;
   readonly setup: Setup;
+  readonly vacate: Vacate;
   readonly clock: Pick<Clock, 'now'>;
   readonly notice: (message: string, issue?: IssueId) => void;
 }
@@ -220,10 +221,13 @@ export class Place {
   }
 
   async #setUp(tree: Oid, pristine: boolean): Promise<Result<void, SetupFailure>> {
-    const { git, setup } = this.#ports;
+    const { git, setup, vacate } = this.#ports;
     const { folder, slot } = this;
     const index = this.#index;
-    const isolate = (): Promise<void> => writeThrowawayRepository(git, { folder, tree, index, exclude: [] });
+    const isolate = async (): Promise<void> => {
+      await vacate(folder, 'goes');
+      await writeThrowawayRepository(git, { folder, tree, index, exclude: [] });
+    };
     const done = await setup({ folder, tree, slot, stamp: this.#stamp, name: basename(folder), pristine, isolate });
     this.#made = done.ok ? done.value.made : await madeBySetup(this.#stamp);
     if (!done.ok) return done;

@@ -49,7 +49,7 @@ export interface SetupRequest {
   /** True: whatever the tree does not have is from an earlier set-up. */
   readonly pristine: boolean;
   /**
-   * Called right before the command runs: gives the folder a `.git` that is not the repository, since what package managers
+   * Called right before the command runs: ends what an earlier set-up runs there, and gives the folder a `.git` that is not the repository, since what package managers
    * run (`husky` and its like) writes into the git config it finds.
    */
   readonly isolate: () => Promise<void>;
@@ -62,6 +62,9 @@ export interface SetupResult {
   /** True when the command ran now: it may have rewritten tracked files. */
   readonly ran: boolean;
 }
+
+/** Ends what the run left in a folder, but for what its set-up runs when that `stays`, and gives who else is there. */
+export type Vacate = (folder: string, setup: 'stays' | 'goes') => Promise<readonly unknown[]>;
 
 /** Sets up one folder; after a failure it counts as not set up. */
 export type Setup = (request: SetupRequest) => Promise<Result<SetupResult, SetupFailure>>;

@@ -60,11 +60,6 @@ export interface WorktreesPorts extends PlacePorts {
   /** Folder for the worktrees of this Spec. */
   readonly root: string;
   readonly policy: Pick<WorktreePolicy, 'keep'>;
-  /**
-   * Ends what the run left in a folder, but for what its set-up runs when that `stays`, and gives who else is there: their
-   * folder is neither cleaned for another Issue nor removed.
-   */
-  readonly vacate: (folder: string, setup: 'stays' | 'goes') => Promise<readonly unknown[]>;
   /** How many new folders are filled at once. */
   readonly makers: number;
   readonly clock: Pick<Clock, 'now' | 'monotonic' | 'sleep'>;

@@ -181,6 +181,24 @@ setup = "setsid sh -c 'echo $$ > .daemon; exec sleep 60' </dev/null >/dev/null 2
   expect(isAlive(Number(daemons[0]?.split(' ')[0]))).toBe(false);
 });
 
+test('a daemon of the set-up ends before the set-up runs again in its folder', async () => {
+  const project = await makeProject({
+    issues: { '01-a': {}, '02-b': { frontmatter: 'depends-on: [01]' } },
+    agent: `pid=$(cat .daemon); echo "$PWD $pid" >> "$HOME/daemons"
+! grep -q "^State:[[:space:]]*[SR]" /proc/$(head -1 "$HOME/daemons" | cut -d' ' -f2)/status || echo "$GIRO_ISSUE" >> "$HOME/first"
+echo x > "$GIRO_ISSUE.txt"\n`,
+    budget: 'attempts = 1',
+    toml: `[worktree]
+setup = "setsid sh -c 'echo $$ > .daemon; exec sleep 60' </dev/null >/dev/null 2>&1 & while [ ! -s .daemon ]; do sleep 0.01; done"`,
+  });
+  expect((await project.implement()).code).toBe(0);
+  const daemons = readFileSync(join(project.home, 'daemons'), 'utf8').trimEnd().split('\n');
+  const folders = daemons.map((line) => line.split(' ')[0]);
+  // It is set up again, since what it made was not kept.
+  expect([new Set(daemons).size, new Set(folders).size]).toEqual([2, 1]);
+  expect(readFileSync(join(project.home, 'first'), 'utf8')).toBe('01-a\n');
+});
+
 test('a process of a person in a worktree is said and left alone, and its folder stays', async () => {
   const project = await makeProject({
     issues: { '01-a': {} },

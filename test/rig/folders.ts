@@ -8,7 +8,7 @@ import type { WorktreePolicy } from '../../src/policy.js';
 import { createCheckouts, type Checkouts } from '../../src/worktree/checkout.js';
 import { openGit } from '../../src/worktree/git.js';
 import type { OpenedGit } from '../../src/worktree/git-types.js';
-import { createSetup, type Setup, type SetupPorts } from '../../src/worktree/setup.js';
+import { createSetup, type Setup, type SetupPorts, type Vacate } from '../../src/worktree/setup.js';
 import { createSlots, type Slots } from '../../src/worktree/slots.js';
 import { createWorktrees, type Worktrees } from '../../src/worktree/worktrees.js';
 import { onTestFinished } from 'vitest';
@@ -23,6 +23,7 @@ export interface FolderRig {
   readonly root: string;
   readonly slots: Slots;
   readonly setup: Setup;
+  readonly vacate: Vacate;
   readonly worktrees: Worktrees;
   readonly checkouts: Checkouts;
   readonly notices: string[];
@@ -78,18 +79,17 @@ export async function startRun(
     ...{ commonDir: git.commonDir, spec: change.spec ?? specSlug('auth'), run: 'r', root, graceMs: 500 },
     ...{ clock: systemClock, emit: (event) => notices.push('message' in event ? event.message : event.type) },
   });
-  const shared = { git, policy, root, slots, setup, notice };
+  const shared = { git, policy, root, slots, setup, vacate: leftovers.vacate, notice };
   const worktrees = createWorktrees({
     ...shared,
     spec: change.spec ?? specSlug('auth'),
     clock: systemClock,
     makers: 2,
-    vacate: leftovers.vacate,
   });
   const limit = change.limit ?? 2;
   const checkouts = createCheckouts({ ...shared, git: checkoutGit(git), baseSpecs: null, limit });
   onTestFinished(() => git.close());
-  return { git, root, slots, setup, worktrees, checkouts, notices };
+  return { git, root, slots, setup, vacate: leftovers.vacate, worktrees, checkouts, notices };
 }
 
 /** A Spec's name in a test. */

@@ -93,3 +93,16 @@ test('hears what lay there before it began, and forgets what was for an earlier 
   expect(old.heard).toEqual([]);
   expect(await readStopRequest({ path: old.lock.path, text: 'of an earlier run' })).toBeNull();
 });
+
+test('waits a moment for what a file says: a shell makes it before it writes', async () => {
+  const clock = new FakeClock();
+  const { commonDir, lock, watch, heard } = await watched(clock);
+  await writeFile(stopPath(commonDir, spec), '');
+  const adding = watch.add({ lock, files: [spec], asked: (one) => heard.push(one) });
+  await clock.waiting();
+  expect(heard).toEqual([]);
+  await writeFile(stopPath(commonDir, spec), 'late words\n');
+  await clock.advance(50);
+  await adding;
+  expect(heard[0]).toMatchObject({ why: `the STOP.${spec} file (late words) ended it` });
+});

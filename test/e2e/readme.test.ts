@@ -606,6 +606,32 @@ describe('CI and cron', () => {
     expect(run.events.at(-1)).toMatchObject({ type: 'run.finished', exit: run.code });
   });
 
+  promise('`giro stop` ends what runs, and waits for it.', async () => {
+    const project = await makeProject({
+      issues: three,
+      agent: '[ -f "$HOME/go" ] || sleep 60\necho x > "$GIRO_ISSUE.txt"\n',
+    });
+    const running = project.start(['implement', 's1', '--json']);
+    await running.event('attempt.started');
+    expect((await project.giro(['stop'])).code).toBe(0);
+    expect((await running.ended).code).toBe(2);
+    await writeFile(join(project.home, 'go'), '');
+    expect((await project.implement()).code).toBe(0);
+  });
+
+  promise('every run ends with 2 and says so, until you take it away.', async () => {
+    const project = await makeProject({ issues: three });
+    await mkdir(join(project.path, '.git/giro'));
+    await writeFile(join(project.path, '.git/giro/STOP'), 'no disk\n');
+    for (const target of ['s1', 'docs/specs']) {
+      const refused = await project.giro(['implement', target]);
+      expect(refused.code).toBe(2);
+      expect(refused.stdout).toContain('the STOP file (no disk) is there, nothing was started');
+    }
+    await rm(join(project.path, '.git/giro/STOP'));
+    expect((await project.implement()).code).toBe(0);
+  });
+
   promise('a job on a fresh machine goes on where the last one stopped, if they travel with it', async () => {
     const script = blocks.find(({ text }) => text.includes('git fetch origin'))?.text ?? '';
     const first = await askingProject({ spec: 'auth', files: { 'README.md': '# Test\n' } });

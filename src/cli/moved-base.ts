@@ -1,4 +1,4 @@
-/** The person's branch that a Spec was made from, and what it has by now that the Spec has not (decision 0016). */
+/** The person's branch that a Spec was made from, and what it has by now that the Spec has not (decision 0015). */
 import { shortOid, type Oid } from '../issue.js';
 import { findBaseBranch } from '../store/intake.js';
 import { branchName } from '../store/refs.js';

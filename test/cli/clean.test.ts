@@ -158,7 +158,7 @@ describe('what is not integrated', () => {
     const json = await cleaned(project, '--yes', '--save');
     expect(saidOf(json, 'checkouts')).toEqual(['remove: made by a run that is over, from commits that stay']);
     expect(json.notices).toEqual([
-      expect.stringMatching(/^a giro that was killed had left running, .* the agent of 01-a/),
+      expect.stringMatching(/^left running by a giro that was killed, ended now: the agent of 01-a/),
     ]);
     expect(occupantsOf(worktree)).toEqual([]);
     expect(saidOf(json, 'worktree')).toEqual(['keep: in-progress: the next run goes on from it']);

@@ -101,6 +101,27 @@ export function leftRunning(commonDir: string): (spec: SpecSlug) => readonly Lef
   return (spec) => (isAny ? look(spec).map(leftProcess) : []);
 }
 
+/** Ends what giros that are gone left running of a Spec, or (`null`) of all of a repository; a second time finds nothing. */
+export async function endLeftRunning(request: {
+  readonly commonDir: string;
+  readonly spec: SpecSlug | null;
+  readonly graceMs: number;
+  readonly clock: Clock;
+}): Promise<{ readonly ended: readonly LeftProcess[]; readonly withstood: readonly LeftProcess[] }> {
+  const { spec, graceMs, clock } = request;
+  const repository = repositoryMark(request.commonDir);
+  const isMeant = (mark: RunMark): boolean =>
+    mark.repository === repository && (spec === null || mark.spec === spec) && isOwnerDead(mark);
+  const { found, left } = await endFound({
+    find: () => lookForMarked({ isMeant, folders: [] }).marked,
+    graceMs,
+    clock,
+  });
+  const stays = new Set(left.map(({ pid }) => pid));
+  const ended = found.filter(({ pid }) => !stays.has(pid)).map(leftProcess);
+  return { ended, withstood: left.map(leftProcess) };
+}
+
 /** A process that was left, as people and programs are told of it. */
 export interface LeftProcess {
   readonly pid: number;

@@ -7,6 +7,7 @@ import { printable } from '../platform/text.js';
 import { specsFolder } from '../spec.js';
 import type { EngineLock } from '../store/engines.js';
 import { stopPath, type StopFile } from '../store/stop.js';
+import type { LeftProcess } from './leftovers.js';
 import { howToGoOn } from './stopping.js';
 import type { Ended, ToStop } from './stop-wait.js';
 
@@ -42,7 +43,7 @@ export function endLine(
     case 'gone':
       return `${name} has ended before it could give its lock back; what it saved is there, go on with: ${again}`;
     case 'forced':
-      return `ended ${name} by force after ${after}: what its agents did last may be lost, go on with: ${again}`;
+      return `ended ${name} by force after ${after}; the next run recovers what it left, go on with: ${again}`;
     case 'unseen':
       return `${name} has not answered: ${processOf(engine.owner)} cannot be seen from here\n  stop it there: giro stop ${target}, or when it is surely gone: rm '${engine.lock.path}'`;
     case 'running':
@@ -82,12 +83,15 @@ export function unreadableLine({ path }: EngineLock): string {
 }
 
 /** What `--json` prints. */
-export function jsonOf(ended: readonly Ended[]): string {
+export function jsonOf(
+  ended: readonly Ended[],
+  left: { readonly ended: readonly LeftProcess[]; readonly withstood: readonly LeftProcess[] },
+): string {
   const engines = ended.map(({ engine, outcome, ms }) => {
     const { spec, specs, owner } = engine;
     return { spec, specs, run: owner.run, pid: owner.pid, host: owner.host, since: owner.at, outcome, ms };
   });
-  return JSON.stringify({ engines });
+  return JSON.stringify({ engines, left });
 }
 
 function nameOf({ spec, specs }: ToStop): string {

@@ -12,11 +12,15 @@ import { findStopFile } from '../store/stop.js';
 import { openGit } from '../worktree/git.js';
 import type { OpenedGit } from '../worktree/git-types.js';
 import { exitCodes, type ExitCode } from './exit.js';
+import { endLeftRunning, tellLeft } from './leftovers.js';
 import { refuse } from './refuse.js';
 import { write, type Terminal } from './show.js';
 import { askedLine, endLine, jsonOf, nothingLine, progressLine, unreadableLine } from './stop-text.js';
 import { enginesToStop, waitForEnd, type Ended } from './stop-wait.js';
 import { parseTarget } from './target.js';
+
+/** For what a giro that is gone left running, whose `[limits] grace` nobody knows any more. */
+const leftGraceMs = 10_000;
 
 /** What was typed. */
 export interface StopOptions {
@@ -78,11 +82,6 @@ async function stopIn(
   };
   const { engines, unreadable, others } = await enginesToStop(commonDir, spec);
   const file = await findStopFile(commonDir, spec);
-  if (engines.length === 0 && unreadable.length === 0) {
-    if (options.json) write(terminal, `${jsonOf([])}\n`);
-    say(nothingLine({ spec, file, commonDir, others }));
-    return exitCodes.proof;
-  }
   for (const engine of engines) say(askedLine(engine));
   const ended = await waitForEnd(engines, {
     now: options.now,
@@ -92,15 +91,22 @@ async function stopIn(
       say(progressLine(engine, state));
     },
   });
-  if (options.json) write(terminal, `${jsonOf(ended)}\n`);
-  for (const one of ended) if (isOver(one)) say(endLine(one, { now: options.now, file }));
-  const open = ended.filter((one) => !isOver(one));
-  for (const line of [
+  // Last: also what those left that had to be ended by force.
+  const graceMs = options.now ? 0 : Math.min(leftGraceMs, options.waitMs);
+  const left = await endLeftRunning({ commonDir, spec, graceMs, clock: systemClock });
+  if (options.json) write(terminal, `${jsonOf(ended, left)}\n`);
+  const [over, open] = [ended.filter(isOver), ended.filter((one) => !isOver(one))];
+  for (const one of over) say(endLine(one, { now: options.now, file }));
+  if (left.ended.length > 0) say(`ended what a giro that was killed left running: ${tellLeft(left.ended)}`);
+  const faults = [
     ...open.map((one) => endLine(one, { now: options.now, file })),
     ...unreadable.map(unreadableLine),
-  ])
-    process.stderr.write(`giro: ${line}\n`);
-  return open.length > 0 || unreadable.length > 0 ? exitCodes.error : exitCodes.proof;
+    ...(left.withstood.length > 0 ? [`cannot be ended: ${tellLeft(left.withstood)}`] : []),
+  ];
+  for (const line of faults) process.stderr.write(`giro: ${line}\n`);
+  if (engines.length + unreadable.length + left.ended.length + left.withstood.length === 0)
+    say(nothingLine({ spec, file, commonDir, others }));
+  return faults.length > 0 ? exitCodes.error : exitCodes.proof;
 }
 
 function isOver({ outcome }: Ended): boolean {

@@ -169,6 +169,24 @@ describe('giro stop', () => {
   });
 });
 
+test('giro stop ends what a giro that was killed left running, and the next run takes up what it left', async () => {
+  const project = await patientProject({ issues: { '01-a': {} } });
+  const running = await startAt(project, 'attempt.started');
+  await ready(project, 1);
+  running.kill('SIGKILL');
+  await running.ended;
+  const other = await project.giro(['stop', 's1', '--json']);
+  expect(other.code).toBe(0);
+  expect(JSON.parse(other.stdout)).toMatchObject({ engines: [], left: { withstood: [] } });
+  expect(other.stdout).toContain('"startedFor":"the agent of 01-a, attempt 1"');
+  expect((await project.giro(['stop'])).stdout).toBe('nothing runs here, there is nothing to stop\n');
+  expect((await project.giro(['status', 's1'])).stdout).not.toContain('left running');
+  await letGo(project);
+  const run = await project.implement();
+  expect(run.code).toBe(0);
+  expect(eventsOf(run, 'run.notice').filter(({ message }) => message.includes('ended now'))).toEqual([]);
+});
+
 describe('a backlog', () => {
   test('is stopped as a whole, with what it is at', async () => {
     const project = await patientProject({ issues: { '01-a': {} } });

@@ -1,4 +1,5 @@
 /** What `giro clean` found: what could go and what stays, each with its reason; and how that is shown. */
+import { basename } from 'node:path';
 import type { IssueId, Oid, SpecSlug } from '../issue.js';
 import { formatBytes } from '../platform/disk.js';
 import { printable } from '../platform/text.js';
@@ -98,19 +99,55 @@ function groupLines(items: readonly CleanItem[]): readonly string[] {
   const specs = [...new Set(items.map(({ spec }) => spec))];
   return specs.flatMap((spec) => [
     `  ${spec ?? 'the repository'}`,
-    ...items.filter((item) => item.spec === spec).flatMap(itemLines),
+    ...alike(items.filter((item) => item.spec === spec)).flatMap(([first, ...more]) =>
+      more.length < mostAlone ? [first, ...more].flatMap(itemLines) : manyLines([first, ...more]),
+    ),
   ]);
 }
 
+/** From how many more on refs of which the same is to be said share a line. */
+const mostAlone = 5;
+
+type Alike = readonly [CleanItem, ...(readonly CleanItem[])];
+
+/** Refs of which the same is to be said, in the order of the first of them; everything else alone. */
+function alike(items: readonly CleanItem[]): readonly Alike[] {
+  const groups = new Map<string, [CleanItem, ...CleanItem[]]>();
+  for (const item of items) {
+    const isRef = item.kind === 'branch' || item.kind === 'salvage';
+    const key = isRef ? `${item.kind}\0${item.why}` : keyOf(item);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [item]);
+    else group.push(item);
+  }
+  return [...groups.values()];
+}
+
+function manyLines(items: Alike): readonly string[] {
+  const [{ kind, why, hint, saves }] = items;
+  const names = items.slice(0, 2).map(({ name }) => printable(shortName(name)));
+  const head = `    ${kind.padEnd(9)} ${names.join(', ')} and ${String(items.length - names.length)} more: ${printable(why)}`;
+  return [head, ...furtherLines({ ignored: [], saves, ...(hint === undefined ? {} : { hint }) })];
+}
+
 function itemLines(item: CleanItem): readonly string[] {
-  const size = item.bytes === 0 ? '' : `, ${formatBytes(item.bytes)}`;
-  const issue = item.issue === null || item.kind !== 'worktree' ? '' : `${item.issue} at `;
-  const head = `    ${item.kind.padEnd(9)} ${issue}${printable(shortName(item.name))}${size}: ${printable(item.why)}`;
+  const { kind, issue, name, bytes, why } = item;
+  const size = bytes === 0 ? '' : `, ${formatBytes(bytes)}`;
+  // Paths are long: a line of their own leaves room for what counts.
+  const isPath = name.startsWith('/');
+  const short = isPath ? basename(name) : shortName(name);
+  const shown = kind === 'worktree' && issue !== null ? issue : short;
+  const head = `    ${kind.padEnd(9)} ${printable(shown)}${size}: ${printable(why)}`;
+  return [head, ...(isPath ? [`${indent}${printable(name)}`] : []), ...furtherLines(item)];
+}
+
+const indent = ' '.repeat(14);
+
+function furtherLines({ ignored, saves, hint }: Pick<CleanItem, 'ignored' | 'saves' | 'hint'>): readonly string[] {
   return [
-    head,
-    ...(item.ignored.length === 0 ? [] : [`              ignored in it: ${ignoredText(item.ignored)}`]),
-    ...(item.saves.length === 0 ? [] : [`              saved first: ${printable(item.saves.join(', '))}`]),
-    ...(item.hint === undefined ? [] : [`              ${printable(item.hint)}`]),
+    ...(ignored.length === 0 ? [] : [`${indent}ignored in it: ${ignoredText(ignored)}`]),
+    ...(saves.length === 0 ? [] : [`${indent}saved first: ${printable(saves.join(', '))}`]),
+    ...(hint === undefined ? [] : [`${indent}${printable(hint)}`]),
   ];
 }
 

@@ -1,7 +1,8 @@
 /** `giro clean` asks on a terminal. */
-import { resolve } from 'node:path';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
-import { killedAfterIntegration } from '../rig/clean.js';
+import { killedAfterIntegration, worktreeOf } from '../rig/clean.js';
 import type { Project } from '../rig/giro.js';
 import { startTerminal, type Terminal } from '../rig/tmux.js';
 
@@ -29,5 +30,18 @@ test('giro clean shows what can go and asks: no without an answer, no with Ctrl+
   await terminal.waitFor('[y/N]');
   await terminal.keys('y', 'Enter');
   expect(await terminal.exitCode()).toBe(0);
+  expect(await branches(project)).toBe('');
+});
+
+test('what changes while a person thinks is looked at again, and stays', async () => {
+  const project = await killedAfterIntegration();
+  const folder = await worktreeOf(project, '01-a');
+  const terminal = await started(project);
+  await terminal.waitFor('[y/N]');
+  await writeFile(join(folder, '01-a.txt'), 'mended meanwhile\n');
+  await terminal.keys('y', 'Enter');
+  await terminal.waitFor('1 stayed, as something changed meanwhile');
+  expect(await terminal.exitCode()).toBe(0);
+  expect(await readFile(join(folder, '01-a.txt'), 'utf8')).toBe('mended meanwhile\n');
   expect(await branches(project)).toBe('');
 });

@@ -50,7 +50,8 @@ export function workFolders(ports: GuardPorts, worktrees: Worktrees): WorkFolder
       const worktree = await worktrees.find(issue.id);
       if (worktree === null) return null;
       held.set(issue.id, { worktree, specs: null });
-      return takenOf(ports, await worktrees.takeBack(worktree), { issue, base });
+      const left = await worktrees.takeBack(worktree);
+      return (await isAsShown(git, left)) ? null : takenOf(ports, left, { issue, base });
     },
     async inspect(issue, code, base) {
       const { baseCode, findings } = await guard(ports, code, { issue, base });
@@ -74,6 +75,11 @@ export function workFolders(ports: GuardPorts, worktrees: Worktrees): WorkFolder
 interface Origin {
   readonly issue: Issue;
   readonly base: Oid;
+}
+
+/** Nobody did anything there: a conflict that was shown to an agent and left as it was is giro's. */
+async function isAsShown(git: Git, { tree, shown }: TakenBack): Promise<boolean> {
+  return tree !== null && shown !== null && (await codeTree(git, tree)) === (await codeTree(git, shown));
 }
 
 /** The code in what was left, compared with its base. */

@@ -110,7 +110,7 @@ export interface Taken {
 export interface WorkFolders {
   prepare(issue: IssueId, commit: Oid, files: Oid): Promise<Result<WorkFolder>>;
   takeBack(issue: Issue, base: Oid): Promise<Taken>;
-  /** What a folder that an earlier run left holds now; `null` when there is none. */
+  /** What a folder that an earlier run left holds now; `null` when there is none, or nothing but what giro put there. */
   found(issue: Issue, base: Oid): Promise<Taken | null>;
   /** What the engine finds on code that a person committed on the Issue's branch. */
   inspect(issue: Issue, code: Oid, base: Oid): Promise<readonly Finding[]>;

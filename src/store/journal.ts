@@ -43,7 +43,7 @@ import {
   type HistoryEntry,
 } from './history.js';
 import { appendEscalation, appendIntegration, closeAttempt, describeWork, openAttempt } from './history-entries.js';
-import { overruledIn } from './overruled.js';
+import { markedConflict, overruledIn, type Conflict } from './overruled.js';
 import { readIssueText } from './read.js';
 import { branchName, issueRef } from './refs.js';
 import { codeTree, joinTree, specsTree, withFiles } from './tree.js';
@@ -272,11 +272,16 @@ export class Journal {
    * the conflict is not resolved, it is overruled.
    */
   async overruled(code: Oid): Promise<readonly string[]> {
+    const { git } = this.#ports;
+    const conflict = await this.#conflict();
+    return conflict === null ? [] : overruledIn(git, conflict, code);
+  }
+
+  /** What is to be resolved: shown now, or left with its marks by an earlier attempt. */
+  async #conflict(): Promise<Conflict | null> {
     const onto = this.#onto;
-    if (onto?.kind !== 'conflict') return [];
-    const own = await this.#code(this.#required());
-    const landed = await this.#code(onto.tip);
-    return overruledIn(this.#ports.git, { own, landed, files: onto.files }, code);
+    if (onto?.kind !== 'conflict') return markedConflict(this.#ports.git, this.#required());
+    return { own: await this.#code(this.#required()), landed: await this.#code(onto.tip), files: onto.files };
   }
 
   /**

@@ -35,6 +35,8 @@ export interface TakenBack {
   /** Subjects of commits it made that its HEAD contains, oldest first. */
   readonly subjects: readonly string[];
   readonly elsewhere: readonly SavedStray[];
+  /** The tree that giro put there; `null`: nobody knows. */
+  readonly shown: Oid | null;
 }
 
 /** What a folder is wanted for. */
@@ -245,7 +247,7 @@ export class Place {
   async takeBack(): Promise<TakenBack> {
     if ((await kindOf(this.folder)) !== 'folder') {
       const traces = await this.#traces(null);
-      return { tree: null, refused: [{ message: 'the folder of the work is gone' }], ...traces };
+      return { tree: null, refused: [{ message: 'the folder of the work is gone' }], shown: this.#shown, ...traces };
     }
     const survey = await surveyFolder(this.folder, new Set(this.#made));
     const wrong = surveyFindings({ ...survey, repositories: await this.#refused(survey.repositories) });
@@ -257,7 +259,7 @@ export class Place {
     const refused = [...(await this.#linkFindings()), ...(snapshot.ok ? [] : snapshot.failure)];
     const traces = await this.#traces(tree);
     this.#takenBack = tree !== null;
-    return { tree, refused, ...traces };
+    return { tree, refused, shown: this.#shown, ...traces };
   }
 
   async #linkFindings(): Promise<readonly Finding[]> {

@@ -159,6 +159,58 @@ test.each(['ours', 'theirs'])(
   },
 );
 
+test('C063 nor does one whose marks are left in the file first, and one side taken by the next attempt', async () => {
+  const project = await makeProject({
+    files: { 'line.txt': 'base\n' },
+    issues: { '01-a': {}, '02-b': {} },
+    agent: [
+      'case "$GIRO_ISSUE-$GIRO_ATTEMPT" in',
+      '01-a-*) echo a >> line.txt ;;',
+      '02-b-1) while [ ! -f "$HOME/a-landed" ]; do sleep 0.05; done; echo b >> line.txt ;;',
+      '02-b-2) grep -q "<<<<<<<" line.txt && echo more > more.txt ;;',
+      "02-b-3) printf 'base\\nb\\n' > line.txt ;;",
+      "02-b-4) printf 'base\\na\\nb\\n' > line.txt ;;",
+      'esac',
+    ].join('\n'),
+    budget: 'attempts = 4\nno-progress = 9',
+  });
+  const started = project.start(['implement', 's1', '--json', '-c', '2']);
+  await started.event('issue.integrated', (event) => event.issue === '01-a');
+  await writeFile(join(project.home, 'a-landed'), '');
+  const run = await started.ended;
+  expect(run.code, run.stdout).toBe(0);
+  const reds = eventsOf(run, 'attempt.judged').filter(({ issue, verdict }) => issue === '02-b' && verdict === 'fail');
+  expect(reds.map(({ attempt, findings }) => [attempt, findings.map(({ rule }) => rule)])).toEqual([
+    [2, ['conflict']],
+    [3, ['overruled']],
+  ]);
+  expect(await project.show('giro/s1', 'line.txt')).toBe('base\na\nb');
+});
+
+test('a conflict that an agent never touched is no work of a person: an answer starts the next agent', async () => {
+  const project = await makeProject({
+    files: { 'line.txt': 'base\n' },
+    issues: { '01-a': {}, '02-b': {} },
+    agent: [
+      'case "$GIRO_ISSUE-$GIRO_ATTEMPT" in',
+      '01-a-*) echo a >> line.txt ;;',
+      '02-b-1) while [ ! -f "$HOME/a-landed" ]; do sleep 0.05; done; echo b >> line.txt ;;',
+      '02-b-2) exit 1 ;;',
+      "02-b-3) printf 'base\\na\\nb\\n' > line.txt ;;",
+      'esac',
+    ].join('\n'),
+    budget: 'attempts = 2',
+  });
+  const started = project.start(['implement', 's1', '--json', '-c', '2']);
+  await started.event('issue.integrated', (event) => event.issue === '01-a');
+  await writeFile(join(project.home, 'a-landed'), '');
+  expect((await started.ended).code).toBe(2);
+  const again = await project.implement();
+  expect(again.code, again.stdout).toBe(0);
+  expect(eventsOf(again, 'attempt.started')).toMatchObject([{ issue: '02-b', attempt: 3 }]);
+  expect(await project.issueFile('02-b')).not.toContain('by hand');
+});
+
 test('C064 while the target ref is locked nothing is merged and nothing is deleted', async () => {
   const project = await makeProject({
     issues: { '01-a': {} },

@@ -103,7 +103,8 @@ async function drive(
 }
 
 function leave(world: World, issue: IssueId, files: Files): void {
-  world.folders.set(issue, { files, by: 'agent' });
+  const shown = world.folders.get(issue)?.shown ?? files;
+  world.folders.set(issue, { files, shown, by: 'agent' });
 }
 
 function endOf({ world, life, oracle }: Scene, { play, issue, attempt }: Work, ms: number): Driven {
@@ -154,7 +155,8 @@ function foldersOf(scene: Scene): WorkFolders {
           world.broken.add(attemptKey(issue, attempt));
           return { ok: false, failure: { kind: 'environment', message: `no folder for ${commit}`, hint: '' } };
         }
-        world.folders.set(issue, { files: world.filesOf(world.code(files)), by: 'giro' });
+        const shown = world.filesOf(world.code(files));
+        world.folders.set(issue, { files: shown, shown, by: 'giro' });
         const number = slotOf(held, issue);
         return ok({ folder: `/sim/${issue}`, slot: { number, portBase: 10_000 + number, temporary: '/sim/tmp' } });
       });
@@ -171,6 +173,7 @@ function foldersOf(scene: Scene): WorkFolders {
         const folder = world.folders.get(issue.id);
         if (folder === undefined) return null;
         const left = taken(issue.id, base);
+        if (left.code === store.treeOf(folder.shown)) return null;
         const { attempt } = newestOf(scene, issue.id);
         // What could not be taken is still there, unless a person saw to it.
         const isUntaken = folder.by === 'agent' && world.starts.get(attemptKey(issue.id, attempt))?.play === 'untaken';
@@ -283,9 +286,11 @@ function plannerOf(scene: Scene): Planner {
         if (life.stop.signal.aborted) return { ...spent, result: { kind: 'stopped' } };
         const isBroken = world.run < 6 && chance.is(0.2, 'planner breaks', plan);
         if (isBroken) return { ...spent, result: { kind: 'operation', reason: 'network' } };
-        const there = world.issuesAt(commit).filter((issue) => issue.includes('-gap')).length;
+        const there = world
+          .issuesAt(commit)
+          .filter((issue) => issue.includes('-gap') && world.factsAt(commit, issue)?.state !== 'wontfix').length;
         const texts = Array.from({ length: gaps - there }, (_, index) => ({
-          slug: `gap-${String(there + index + 1)}`,
+          slug: `gap-${String(plan)}-${String(index)}`,
           title: 'A gap',
           body: 'Close it.',
           dependsOn: [],

@@ -138,7 +138,7 @@ export class Person {
     const folder = folders.get(issue);
     if (folder === undefined) return;
     this.#world.touched.add(issue);
-    folders.set(issue, { files: worked(script, folder.files, byHand(issue)), by: 'person' });
+    folders.set(issue, { ...folder, files: worked(script, folder.files, byHand(issue)), by: 'person' });
   }
 
   #mended(issue: IssueId, branch: Oid): { readonly code: Oid; readonly tree: Oid } {

@@ -9,6 +9,8 @@ import { Store } from './store.js';
 /** The folder of an Issue's worktree. */
 export interface Folder {
   files: Files;
+  /** What giro put there. */
+  readonly shown: Files;
   /** Whose the newest changes are. */
   by: 'giro' | 'agent' | 'person';
 }

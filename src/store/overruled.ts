@@ -56,8 +56,8 @@ async function markedFiles(git: Git, other: Oid, code: Oid): Promise<readonly st
   const files: string[] = [];
   for (const { path, newOid, binary } of await git.diffTrees(other, code)) {
     if (newOid === null || binary) continue;
-    const lines = await linesOf(git, newOid);
-    if (lines.some((line) => line.startsWith('<<<<<<< ')) && lines.some((line) => line.startsWith('>>>>>>> ')))
+    // A nested conflict may be half taken apart.
+    if ((await linesOf(git, newOid)).some((line) => line.startsWith('<<<<<<< ') || line.startsWith('>>>>>>> ')))
       files.push(path);
   }
   return files;

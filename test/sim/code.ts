@@ -58,12 +58,12 @@ function good({ chance, issues }: Script, before: Files, { issue, attempt, life 
   return ['good', ...(isSeen ? seen.map((one) => `with ${one.id}`) : []), ''].join('\n');
 }
 
+/** Both sides, or the own one whole. Of a conflict within a conflict nobody can tell which that is. */
 function resolved(text: string, ownOnly: boolean): string {
-  if (!text.startsWith('<<<<<<<')) return text;
-  const [ours = '', theirs = ''] = text.split('=======\n');
-  const lines = [...ours.split('\n').slice(1), ...(ownOnly ? [] : theirs.split('\n'))];
-  const kept = lines.filter((line) => line !== '' && !line.startsWith('>>>>>>>'));
-  return [...new Set(kept), ''].join('\n');
+  const marks = text.split('\n').filter((line) => /^(<{7}|>{7})/.test(line)).length;
+  if (marks === 0) return text;
+  const told = ownOnly && marks === 2 ? (text.split('=======\n')[0] ?? '') : text;
+  return [...new Set(told.split('\n').filter((line) => line !== '' && !/^(<{7}|={7}|>{7})/.test(line))), ''].join('\n');
 }
 
 function withLine(text: string, line: string): string {

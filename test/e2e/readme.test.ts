@@ -751,9 +751,13 @@ describe('docs/exit-codes.md and docs/troubleshooting.md', () => {
   test('what is left of a Spec can be taken away with the commands of docs/troubleshooting.md', async () => {
     const project = await askingProject({ spec: 'auth' });
     const script =
-      blocksOf(readText('docs/troubleshooting.md')).find(({ text }) => text.includes('worktree remove'))?.text ?? '';
+      blocksOf(readText('docs/troubleshooting.md')).find(({ text }) => text.includes('branch -D giro/auth'))?.text ??
+      '';
     expect(await project.git('worktree', 'list')).toContain('/auth/w');
-    await exec('sh', ['-ec', script], { cwd: project.path, env: project.environment });
+    for (const [program = '', ...args] of script.trim().split('\n').map((line) => line.split(' '))) {
+      if (program === 'giro') expect(await project.giro(args)).toMatchObject({ code: 0 });
+      else await exec(program, args, { cwd: project.path, env: project.environment });
+    }
     expect(await project.git('worktree', 'list')).not.toContain('/auth/w');
     expect(await project.git('branch', '--format=%(refname:short)')).toBe('main');
   });

@@ -168,7 +168,7 @@ describe('preparing', () => {
     const later = await startRun(repository);
     await later.worktrees.reclaim(trees);
     await later.worktrees.close();
-    expect(await repository.git('worktree', 'list')).not.toMatch(/w[12]/);
+    expect(await repository.git('worktree', 'list')).not.toMatch(/\/w[12]/);
     expect(await repository.git('show', 'refs/giro/salvage/auth/02-store/1:b.txt')).toBe('B');
     expect([...(await salvaged(later))]).toHaveLength(1);
   });
@@ -191,7 +191,7 @@ describe('preparing', () => {
     if (found !== null) again.worktrees.release(found);
     await again.worktrees.close();
     await again.git.close();
-    expect(await repository.git('worktree', 'list')).not.toContain('w1');
+    expect(await repository.git('worktree', 'list')).not.toContain('/w1');
     expect(existsSync(worktree.folder)).toBe(false);
   });
 

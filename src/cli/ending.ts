@@ -140,7 +140,10 @@ function waiverLines(waivers: readonly Waiver[]): readonly string[] {
   });
 }
 
-function howToAnswer({ spec, views }: EndingParts): string {
+function howToAnswer({ spec, states, views }: EndingParts): string {
+  // Nobody asks anything that could be answered.
+  if (states.size > 0 && [...states.values()].every((state) => state === 'wontfix'))
+    return `every Issue is given up: set state: ready in one of their files or write another, then: giro implement ${spec}`;
   const first = [...views.values()].find((view) => view.progress.kind === 'needs-human')?.id;
   const target = first === undefined ? spec : `${spec}/${first}`;
   return `read it: giro status ${target}, answer it: giro answer ${target} "<text>", then: giro implement ${spec}`;

@@ -60,6 +60,14 @@ describe('the last lines', () => {
     });
   });
 
+  test('of a Spec whose Issues are all given up ask for no answer', () => {
+    const { lines } = ending({ states: new Map<IssueView['id'], IssueState>([[issueId('01-a'), 'wontfix']]) });
+    expect(lines.slice(-2)).toEqual([
+      'every Issue is given up: set state: ready in one of their files or write another, then: giro implement s1',
+      'needs a human: nothing is left to run, and nothing is done',
+    ]);
+  });
+
   test('of a proof name each red that a person accepted', () => {
     const waivers = [{ where: '01-a', finding: '1a2b3c4d', by: 'answer' as const, what: 'a test was removed' }];
     expect(ending({ end: { kind: 'proof', tip }, waivers }).lines).toEqual([

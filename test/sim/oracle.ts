@@ -159,7 +159,7 @@ export class Oracle {
     const opened = attempts.length > (before?.entries.filter((entry) => entry.attempt !== null).length ?? 0);
     const newest = attempts.at(-1);
     if (opened && newest !== undefined) this.#opened(issue, newest, { before, now });
-    if (newest !== undefined) this.#closed(issue, newest);
+    if (newest !== undefined) this.#closed(issue, newest, before);
     if (now.state === 'needs-human' && before?.state !== 'needs-human') this.#asks(issue, now.entries);
   }
 
@@ -180,8 +180,10 @@ export class Oracle {
     if (isAgents && used > this.#allowed(issue)) this.#fail(`${issue} used ${String(used)} attempts (O5)`);
   }
 
-  #closed(issue: IssueId, { attempt, verdict, by }: Entry): void {
+  #closed(issue: IssueId, { attempt, verdict, by, text }: Entry, before: FileFacts | null): void {
     const key = attemptKey(issue, attempt ?? 0);
+    if (before?.phase === 'judging' && verdict === 'fail' && !text.includes('\n- gate '))
+      this.#fail(`${key} was to be judged, and is red without a gate (O6)`);
     if (verdict === 'stopped' && !this.#life.noMore.signal.aborted)
       this.#fail(`${key} counts as stopped, and nobody did (O7)`);
     if (verdict !== 'operation' || by === 'by hand' || by === 'judged again') return;

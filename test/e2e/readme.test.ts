@@ -754,7 +754,10 @@ describe('docs/exit-codes.md and docs/troubleshooting.md', () => {
       blocksOf(readText('docs/troubleshooting.md')).find(({ text }) => text.includes('branch -D giro/auth'))?.text ??
       '';
     expect(await project.git('worktree', 'list')).toContain('/auth/w');
-    for (const [program = '', ...args] of script.trim().split('\n').map((line) => line.split(' '))) {
+    for (const [program = '', ...args] of script
+      .trim()
+      .split('\n')
+      .map((line) => line.split(' '))) {
       if (program === 'giro') expect(await project.giro(args)).toMatchObject({ code: 0 });
       else await exec(program, args, { cwd: project.path, env: project.environment });
     }

@@ -9,14 +9,17 @@ import { makeProject, type GiroRun, type Project } from '../rig/giro.js';
 
 const interposer = pathToFileURL(resolve(import.meta.dirname, 'interposer.mjs')).href;
 
-/** Every start is noted first: what is paid is counted. Agents write what they are told by their prompt alone. */
+/**
+ * Every start is noted first: what is paid is counted. Where the other side is in the file, as a conflict or since it landed
+ * while giro was gone, both stay.
+ */
 const agent = `prompt=$(cat)
 echo "$GIRO_ROLE $GIRO_ISSUE $GIRO_ATTEMPT" >> "$HOME/ledger"
 if [ "$GIRO_ROLE" = planner ]; then
   echo '{"issues":[{"slug":"gap","title":"The gap","body":"Write gap.txt."}]}' > "$GIRO_ENVELOPE"
   exit 0
 fi
-both() { case $prompt in *conflict*) printf 'one\\nleft right\\nthree\\n' ;; *) printf 'one\\n%s\\nthree\\n' "$1" ;; esac > shared.txt; }
+both() { grep -qE 'left|right' shared.txt && set -- 'left right'; printf 'one\\n%s\\nthree\\n' "$1" > shared.txt; }
 case $GIRO_ISSUE in
   01-plain) echo plain > plain.txt ;;
   02-repaired) case $prompt in *"BAD found"*) echo good ;; *) echo BAD ;; esac > repaired.txt ;;

@@ -27,7 +27,7 @@ import {
   type ProofCheck,
 } from './proof-check.js';
 import { writeProofs } from './proof-notes.js';
-import { runAgain } from './proof-rerun.js';
+import { runAgain, type RerunSubject } from './proof-rerun.js';
 import { newRunId } from './run-id.js';
 import { write, type Terminal } from './show.js';
 import { provedTip } from './stacking.js';
@@ -40,16 +40,6 @@ export interface ProofOptions {
   readonly rerun: boolean;
   readonly json: boolean;
   readonly folder: string;
-}
-
-/** What is to be proved, and what there is. */
-interface Subject {
-  readonly git: OpenedGit;
-  readonly top: string;
-  readonly policy: Policy;
-  readonly spec: SpecSlug;
-  readonly tip: Oid;
-  readonly terminal: Terminal;
 }
 
 /** Everything that was found. */
@@ -104,7 +94,7 @@ function refuse(failure: Failure): ExitCode {
 async function open(
   git: OpenedGit,
   request: { readonly spec: SpecSlug; readonly top: string; readonly terminal: Terminal },
-): Promise<Result<Subject, Failure>> {
+): Promise<Result<RerunSubject, Failure>> {
   const { spec, top, terminal } = request;
   const policy = await readUserPolicy({ top, own: terminal.env, processors: availableParallelism() });
   if (!policy.ok) return policy;
@@ -127,7 +117,7 @@ async function whereElse(git: OpenedGit, policy: Policy, spec: SpecSlug): Promis
 }
 
 async function check(
-  subject: Subject,
+  subject: RerunSubject,
   target: Exclude<Target, { kind: 'backlog' }>,
   options: ProofOptions & { readonly runFolder: string | null },
 ): Promise<ExitCode> {
@@ -144,7 +134,7 @@ async function check(
   return holds ? exitCodes.proof : exitCodes.needsHuman;
 }
 
-async function ofSpec(subject: Subject): Promise<Result<Checked, Failure>> {
+async function ofSpec(subject: RerunSubject): Promise<Result<Checked, Failure>> {
   const { git, spec, tip, policy } = subject;
   const { validated, above } = await findValidated(git, tip);
   if (validated === null) {
@@ -202,7 +192,7 @@ function checkIssues(states: ReadonlyMap<IssueId, IssueState> | null, landed: re
   return { what, holds: true, detail: `${String(states.size)}, of which ${String(integrated)} landed here` };
 }
 
-async function ofIssue(subject: Subject, typed: string): Promise<Result<Checked, Failure>> {
+async function ofIssue(subject: RerunSubject, typed: string): Promise<Result<Checked, Failure>> {
   const { git, spec, tip, policy } = subject;
   const states = await statesAt(git, tip, spec);
   const id = findIssue([...(states?.keys() ?? [])], typed);
@@ -229,7 +219,7 @@ async function ofIssue(subject: Subject, typed: string): Promise<Result<Checked,
 }
 
 /** What was verified last on the branch: for a tip above an Issue's landing, a later one says whether it is proven. */
-async function newestProof({ git, tip }: Subject, landed: readonly IssueProof[]): Promise<IssueProof | null> {
+async function newestProof({ git, tip }: RerunSubject, landed: readonly IssueProof[]): Promise<IssueProof | null> {
   const byCommit = new Map(landed.map((proof) => [proof.commit, proof]));
   for (let next: Oid | undefined = tip; next !== undefined;) {
     const found = byCommit.get(next);
@@ -246,7 +236,7 @@ function allWaivers(proof: Proof): readonly string[] {
 }
 
 function show(
-  { terminal, spec, tip }: Subject,
+  { terminal, spec, tip }: RerunSubject,
   result: {
     readonly json: boolean;
     readonly checks: readonly ProofCheck[];

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { findIssue, parseTarget } from '../../src/cli/target.js';
 import { issueId } from '../store/rig.js';
 
-const top = '/work/repo';
+const top = '/home/me/repo';
 
 function parse(text: string, cwd = top): unknown {
   const target = parseTarget(text, { cwd, top });
@@ -17,7 +17,7 @@ describe('a target', () => {
     ['docs/specs/auth', top],
     ['docs/specs/auth/', top],
     ['./docs/specs/auth/SPEC.md', top],
-    ['/work/repo/docs/specs/auth', '/'],
+    ['/home/me/repo/docs/specs/auth', '/'],
     ['docs/specs/auth', `${top}/src`],
     ['auth', `${top}/docs/specs`],
     ['auth', `${top}/docs/specs/other/issues`],
@@ -36,7 +36,7 @@ describe('a target', () => {
     ['auth/03-login.md', '03-login', top],
     ['auth/issues/03-login.md', '03-login', top],
     ['docs/specs/auth/issues/03-login.md', '03-login', top],
-    ['/work/repo/docs/specs/auth/issues/03-login.md', '03-login', '/'],
+    ['/home/me/repo/docs/specs/auth/issues/03-login.md', '03-login', '/'],
     ['issues/03-login.md', '03-login', `${top}/docs/specs/auth`],
     ['03-login.md', '03-login', `${top}/docs/specs/auth/issues`],
     ['auth/03', '03', `${top}/docs/specs/auth`],
@@ -44,7 +44,7 @@ describe('a target', () => {
     expect(parse(text, cwd)).toEqual({ kind: 'issue', spec: 'auth', issue });
   });
 
-  test.each(['docs/specs', './docs/specs/', '/work/repo/docs/specs'])('%s is the backlog', (text) => {
+  test.each(['docs/specs', './docs/specs/', '/home/me/repo/docs/specs'])('%s is the backlog', (text) => {
     expect(parse(text)).toEqual({ kind: 'backlog' });
     expect(parse('.', `${top}/docs/specs`)).toEqual({ kind: 'backlog' });
   });

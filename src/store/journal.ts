@@ -10,23 +10,20 @@
  *    commits that no branch has, to be saved.
  */
 import { replaceHistory, spliceFrontmatter } from '../config/splice.js';
-import type {
-  AttemptVerdict,
-  Finding,
-  GateNote,
-  Issue,
-  IssueId,
-  IssueState,
-  Oid,
-  Phase,
-  SpecSlug,
-  Waived,
-  WorkNote,
+import {
+  type AttemptVerdict,
+  type Finding,
+  type GateNote,
+  type Issue,
+  type IssueId,
+  type IssueState,
+  type Oid,
+  type Waived,
+  type WorkNote,
+  shortOid,
 } from '../issue.js';
-import { shortOid } from '../issue.js';
 import type { EscalationCause } from '../event.js';
-import type { Clock } from '../platform/clock.js';
-import type { FileChange, Git, MoveFailure } from '../worktree/git-types.js';
+import type { FileChange } from '../worktree/git-types.js';
 import type { Story } from '../record.js';
 import { storyOf } from './findings.js';
 import {
@@ -45,9 +42,8 @@ import {
 import { appendEscalation, appendIntegration, closeAttempt, describeWork, openAttempt } from './history-entries.js';
 import { markedConflict, overruledIn, type Conflict } from './overruled.js';
 import { readIssueText } from './read.js';
-import { branchName, issueRef } from './refs.js';
-import { codeTree, joinTree, specsTree, withFiles } from './tree.js';
-import { commitMessage, type Checkpoint } from './trailers.js';
+import { codeTree, joinTree, specsTree } from './tree.js';
+import { IssueBranch, type Step, type BranchPorts, type BranchStart } from './issue-branch.js';
 
 /** Where an Issue stands when a run takes it up. */
 export type Standing =
@@ -69,40 +65,26 @@ type Onto =
   | { readonly kind: 'clean'; readonly tip: Oid; readonly code: Oid }
   | { readonly kind: 'conflict'; readonly tip: Oid; readonly code: Oid; readonly files: readonly string[] };
 
-/** Thrown when a branch did not stand where the engine left it; the journal's `lost` says the same. */
-export class BranchMovedError extends Error {
-  readonly ref: string;
-  constructor(ref: string, message: string) {
-    super(message);
-    this.ref = ref;
-  }
-}
-
 /** The record of one Issue. */
 export class Journal {
   readonly id: IssueId;
-  readonly ref: string;
-  readonly #ports: JournalPorts;
+  readonly #ports: BranchPorts;
   readonly #issue: Issue;
+  readonly #branch: IssueBranch;
   #text: string;
   #history: string;
-  #commit: Oid | null;
-  #refValue: Oid | null;
   #base: Oid;
   #onto: Onto | null = null;
   #standing: Standing;
   #workFindings: readonly Finding[];
-  #lost: string | null = null;
 
-  constructor(ports: JournalPorts, start: JournalStart) {
+  constructor(ports: BranchPorts, start: JournalStart) {
     this.#ports = ports;
     this.id = start.issue.id;
-    this.ref = issueRef(ports.spec, start.issue.id);
+    this.#branch = new IssueBranch(ports, start);
     this.#issue = start.issue;
     this.#text = start.text;
     this.#history = start.history;
-    this.#commit = start.commit;
-    this.#refValue = start.refValue;
     this.#base = start.base;
     this.#standing = start.standing;
     this.#workFindings = openFindings(readHistory(start.history));
@@ -113,9 +95,14 @@ export class Journal {
     return this.#issue;
   }
 
+  /** The full name of the Issue's branch. */
+  get ref(): string {
+    return this.#branch.ref;
+  }
+
   /** The tip of the Issue's branch; `null` before its first attempt. */
   get commit(): Oid | null {
-    return this.#commit;
+    return this.#branch.commit;
   }
 
   /** The newest tip of the integration branch that the branch contains: the base of its diff. */
@@ -181,7 +168,7 @@ export class Journal {
 
   /** Why the branch is not the engine's to write any more; `null` while it is. */
   get lost(): string | null {
-    return this.#lost;
+    return this.#branch.lost;
   }
 
   /** Why going on would pay again for the same result; `undefined` when it would not. */
@@ -204,7 +191,7 @@ export class Journal {
     if (tip === this.#base && this.#onto === null) return;
     const { git } = this.#ports;
     this.#text = (await readIssueText(git, tip, this.#issue.path)) ?? this.#text;
-    if (this.#commit === null) {
+    if (this.#branch.commit === null) {
       this.#base = tip;
       return;
     }
@@ -228,13 +215,18 @@ export class Journal {
     const base = onto?.tip ?? this.#base;
     this.#history = openAttempt(this.#history, { attempt, at: clock.iso(), driver, base });
     this.#workFindings = [];
-    const parents = this.#commit === null ? [base] : onto?.kind === 'clean' ? [this.#commit, onto.tip] : [this.#commit];
-    const code = onto?.kind === 'clean' ? onto.code : await this.#code(this.#commit ?? base);
+    const parents =
+      this.#branch.commit === null
+        ? [base]
+        : onto?.kind === 'clean'
+          ? [this.#branch.commit, onto.tip]
+          : [this.#branch.commit];
+    const code = onto?.kind === 'clean' ? onto.code : await this.#branch.codeOf(this.#branch.commit ?? base);
     if (onto?.kind === 'clean') {
       this.#base = onto.tip;
       this.#onto = null;
     }
-    const commit = await this.#advance({
+    const commit = await this.#record({
       checkpoint: 'working',
       subject: `${this.id}: attempt ${String(attempt)}`,
       parents,
@@ -256,15 +248,18 @@ export class Journal {
    */
   async trees(): Promise<{ readonly code: Oid; readonly shown: Oid; readonly baseCode: Oid; readonly files: Oid }> {
     const base = this.#onto?.tip ?? this.#base;
-    const { tree: files } = await this.#ports.git.readCommit(this.#commit ?? base);
+    const { tree: files } = await this.#ports.git.readCommit(this.#branch.commit ?? base);
     const code = await codeTree(this.#ports.git, files);
-    return { code, shown: this.#onto?.code ?? code, baseCode: await this.#code(base), files };
+    return { code, shown: this.#onto?.code ?? code, baseCode: await this.#branch.codeOf(base), files };
   }
 
   /** What the work changes against its base, file by file. */
   async changes(): Promise<readonly FileChange[]> {
-    if (this.#commit === null) return [];
-    return this.#ports.git.diffTrees(await this.#code(this.#base), await this.#code(this.#commit));
+    if (this.#branch.commit === null) return [];
+    return this.#ports.git.diffTrees(
+      await this.#branch.codeOf(this.#base),
+      await this.#branch.codeOf(this.#branch.commit),
+    );
   }
 
   /**
@@ -280,8 +275,12 @@ export class Journal {
   /** What is to be resolved: shown now, or left with its marks by an earlier attempt. */
   async #conflict(): Promise<Conflict | null> {
     const onto = this.#onto;
-    if (onto?.kind !== 'conflict') return markedConflict(this.#ports.git, this.#required());
-    return { own: await this.#code(this.#required()), landed: await this.#code(onto.tip), files: onto.files };
+    if (onto?.kind !== 'conflict') return markedConflict(this.#ports.git, this.#branch.required());
+    return {
+      own: await this.#branch.codeOf(this.#branch.required()),
+      landed: await this.#branch.codeOf(onto.tip),
+      files: onto.files,
+    };
   }
 
   /**
@@ -299,10 +298,10 @@ export class Journal {
     const phase = work.gated ? 'judging' : 'working';
     this.#history = describeWork(this.#history, work.line, work.findings);
     this.#workFindings = work.findings;
-    const commit = await this.#advance({
+    const commit = await this.#record({
       checkpoint: phase,
       subject: `${this.id}: work of attempt ${String(this.attempt)}`,
-      parents: [this.#required(), ...(onto === null ? [] : [onto.tip])],
+      parents: [this.#branch.required(), ...(onto === null ? [] : [onto.tip])],
       code: work.code,
       specsFrom: onto?.tip ?? this.#base,
       state: { attempt: this.attempt, phase },
@@ -325,16 +324,16 @@ export class Journal {
   }): Promise<void> {
     const at = this.#ports.clock.iso();
     const attempt = this.attempt + 1;
-    const parent = this.#required();
+    const parent = this.#branch.required();
     const opened = openAttempt(this.#history, { attempt, at, driver: work.by, base: this.#base });
     this.#history = describeWork(opened, work.line, work.findings);
     this.#workFindings = work.findings;
     this.#onto = null;
-    await this.#advance({
+    await this.#record({
       checkpoint: 'judging',
       subject: `${this.id}: ${work.by === 'by hand' ? 'work by hand' : work.by}`,
       parents: [parent],
-      code: work.code ?? (await this.#code(parent)),
+      code: work.code ?? (await this.#branch.codeOf(parent)),
       specsFrom: this.#base,
       state: { attempt, phase: 'judging' },
     });
@@ -356,7 +355,7 @@ export class Journal {
     const told = line === undefined ? this.#history : describeWork(this.#history, line);
     this.#history = closeAttempt(told, {
       verdict: verdict.verdict,
-      ...(code === undefined ? {} : { work: { commit: this.#required(), tree: code } }),
+      ...(code === undefined ? {} : { work: { commit: this.#branch.required(), tree: code } }),
       gates: verdict.gates,
       findings: verdict.findings,
       ...(verdict.waived === undefined ? {} : { waived: verdict.waived }),
@@ -408,98 +407,48 @@ export class Journal {
 
   /** Gives the commit whose code the lane merges, with `docs/specs/` of its base so that only code can conflict. */
   async standIn(): Promise<{ readonly commit: Oid; readonly base: Oid; readonly code: Oid }> {
-    return { commit: await this.#standIn(), base: this.#base, code: await this.#code(this.#required()) };
+    return {
+      commit: await this.#standIn(),
+      base: this.#base,
+      code: await this.#branch.codeOf(this.#branch.required()),
+    };
   }
 
   async #standIn(): Promise<Oid> {
     const { git } = this.#ports;
-    const tree = await joinTree(git, await this.#code(this.#required()), await this.#specs(this.#base));
+    const tree = await joinTree(
+      git,
+      await this.#branch.codeOf(this.#branch.required()),
+      await this.#branch.specsOf(this.#base),
+    );
     return git.writeCommit({ tree, parents: [this.#base], message: 'stand-in\n', at: 0 });
   }
 
-  async #docs(change: {
-    readonly checkpoint: Checkpoint;
-    readonly subject: string;
-    readonly state: { readonly attempt: number; readonly phase: Phase } | null;
-    readonly issueState?: IssueState;
-  }): Promise<void> {
-    const parent = this.#commit ?? this.#base;
-    await this.#advance({ ...change, parents: [parent], code: await this.#code(parent), specsFrom: this.#base });
+  async #docs(change: Omit<Step, 'parents' | 'code' | 'specsFrom'>): Promise<void> {
+    const parent = this.#branch.commit ?? this.#base;
+    await this.#record({
+      ...change,
+      parents: [parent],
+      code: await this.#branch.codeOf(parent),
+      specsFrom: this.#base,
+    });
   }
 
-  async #advance(step: {
-    readonly checkpoint: Checkpoint;
-    readonly subject: string;
-    readonly parents: readonly Oid[];
-    readonly code: Oid;
-    readonly specsFrom: Oid;
-    readonly state: { readonly attempt: number; readonly phase: Phase } | null;
-    readonly issueState?: IssueState;
-  }): Promise<Oid> {
-    const { git, clock } = this.#ports;
+  async #record(step: Step): Promise<Oid> {
     const file = spliceFrontmatter(replaceHistory(this.#text, this.#history), {
       state: step.issueState ?? 'in-progress',
       attempt: step.state?.attempt ?? null,
       phase: step.state?.phase ?? null,
     });
-    const joined = await joinTree(git, step.code, await this.#specs(step.specsFrom));
-    const tree = await withFiles(git, joined, new Map([[this.#issue.path, file]]));
-    const message = commitMessage({
-      subject: step.subject,
-      checkpoint: step.checkpoint,
-      trailers: { 'Giro-Issue': this.id, 'Giro-Tree': tree },
-    });
-    const commit = await git.writeCommit({ tree, parents: step.parents, message, at: clock.now() });
-    this.#commit = commit;
-    if (this.#lost !== null) return commit;
-    const moved = await git.moveRef(this.ref, commit, this.#refValue);
-    if (!moved.ok) {
-      this.#lost = lossOf(moved.failure);
-      throw new BranchMovedError(this.ref, this.#lost);
-    }
-    this.#refValue = commit;
-    return commit;
+    return this.#branch.advance(step, { path: this.#issue.path, text: file });
   }
-
-  #code(commit: Oid): Promise<Oid> {
-    return codeOf(this.#ports.git, commit);
-  }
-
-  async #specs(commit: Oid): Promise<Oid | null> {
-    const { git } = this.#ports;
-    return specsTree(git, (await git.readCommit(commit)).tree);
-  }
-
-  #required(): Oid {
-    if (this.#commit === null) throw new Error(`${this.id} has no commit of its own yet`);
-    return this.#commit;
-  }
-}
-
-/** What a journal needs. */
-export interface JournalPorts {
-  readonly git: Git;
-  readonly spec: SpecSlug;
-  readonly clock: Clock;
 }
 
 /** What a journal starts from. */
-export interface JournalStart {
+export interface JournalStart extends BranchStart {
   readonly issue: Issue;
   readonly text: string;
   readonly history: string;
-  readonly commit: Oid | null;
-  readonly refValue: Oid | null;
   readonly base: Oid;
   readonly standing: Standing;
-}
-
-async function codeOf(git: Git, commit: Oid): Promise<Oid> {
-  return codeTree(git, (await git.readCommit(commit)).tree);
-}
-
-function lossOf(failure: MoveFailure): string {
-  if (failure.kind === 'ref-refused') return `${branchName(failure.ref)} could not be written: ${failure.message}`;
-  const where = failure.actual === null ? 'deleted' : `moved to ${shortOid(failure.actual)}`;
-  return `${branchName(failure.ref)} was ${where} by somebody else while giro worked on it`;
 }

@@ -4,7 +4,8 @@ import { unreachable } from '../failure.js';
 import type { Issue, IssueState, Oid, Phase } from '../issue.js';
 import type { Git } from '../worktree/git-types.js';
 import { closings, readHistory, type HistoryEntry } from './history.js';
-import { Journal, type JournalPorts, type Standing } from './journal.js';
+import type { BranchPorts } from './issue-branch.js';
+import { Journal, type Standing } from './journal.js';
 import { newestRecord, readCheckpoint, readIssueText } from './read.js';
 import { codeTree } from './tree.js';
 
@@ -13,7 +14,7 @@ import { codeTree } from './tree.js';
  * `fresh` means that the branch belongs to an earlier life of the Spec, or is integrated: it is not continued.
  */
 export async function openJournal(
-  ports: JournalPorts,
+  ports: BranchPorts,
   request: { readonly issue: Issue; readonly tip: Oid; readonly branch: Oid | null; readonly fresh: boolean },
 ): Promise<Journal> {
   const { git } = ports;

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { findingId, type Finding, type Oid } from '../../src/issue.js';
 import { escalationCommit, landedCommit } from '../../src/store/integration.js';
-import { BranchMovedError, type Journal } from '../../src/store/journal.js';
+import { BranchMovedError } from '../../src/store/issue-branch.js';
+import type { Journal } from '../../src/store/journal.js';
 import { integrationRef, issueRef } from '../../src/store/refs.js';
 import { codeTree, specsTree } from '../../src/store/tree.js';
 import { checkpointOf } from '../../src/store/trailers.js';

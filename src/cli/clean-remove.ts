@@ -1,5 +1,5 @@
 /** Removes what was shown and can still go: looked at again while the lock of its Spec is held, saved before it goes. */
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { failed, ok, type Failure, type Result } from '../failure.js';
 import type { IssueId, SpecSlug } from '../issue.js';
 import { systemClock } from '../platform/clock.js';
@@ -151,7 +151,11 @@ async function removeOne(
   removal: Exclude<Removal, OfWorktree>,
 ): Promise<Result<void, Failure>> {
   const { git, notices } = parts;
-  if (removal.kind === 'folder') return removeFolder(removal.path);
+  if (removal.kind === 'folder') {
+    if (dirname(removal.path) !== join(git.commonDir, 'worktrees')) return removeFolder(removal.path);
+    const done = await git.whileAlone(() => removeFolder(removal.path));
+    return done.ok ? done.value : done;
+  }
   const { ref, oid } = removal;
   if (removal.kind === 'branch' && removal.save !== null)
     notices.push(await saveBranch(parts, { ...removal, issue: removal.save }));

@@ -85,18 +85,36 @@ export async function writeAtomic(path: string, data: string | Uint8Array, optio
  * Creates `path` complete, or not at all: false when something is already there. The name appears by `link`, so nobody
  * ever reads a half-written file.
  */
-export async function linkExclusive(path: string, data: string | Uint8Array): Promise<boolean> {
-  const temporary = await writeTemporary(path, data, { mode: 0o644 });
+export async function linkExclusive(
+  path: string,
+  data: string | Uint8Array,
+  { sync = true }: Pick<WriteOptions, 'sync'> = {},
+): Promise<boolean> {
+  const temporary = await writeTemporary(path, data, { mode: 0o644, sync });
   try {
     quick.linkSync(temporary, path);
   } catch (error) {
     if (hasCode(error, 'EEXIST')) return false;
     throw error;
   } finally {
-    quick.rmSync(temporary, { force: true });
+    removeNow(temporary);
   }
-  await syncFolder(dirname(path));
+  if (sync) await syncFolder(dirname(path));
   return true;
+}
+
+/** Removes a file; nothing there is fine. */
+export function removeFile(path: string): Promise<void> {
+  return promised(() => {
+    removeNow(path);
+  });
+}
+
+/** Not by `rmSync`, which looks at it first. */
+function removeNow(path: string): void {
+  nullIfAbsent(() => {
+    quick.unlinkSync(path);
+  });
 }
 
 /** Says what is at a path without following a link; null when nothing is. */

@@ -3,14 +3,16 @@
  *
  * 1. No ref outside `refs/heads/giro/`, `refs/heads/giro-issue/`, `refs/heads/giro-salvage/`, `refs/giro/` and `refs/notes/giro` is ever written (`assertOwnRef`).
  * 2. A ref moves only from the value its caller knew, one ref per transaction, never through a symbolic ref.
- * 3. Moves are serialised inside the process; other processes are met by git's own locks.
+ * 3. Moves come one after the other, also between processes of giro. Others, such as the person's git, are met by git's own
+ *    locks.
  */
 import { join } from 'node:path';
-import { failed, ok } from '../failure.js';
+import { failed, ok, type Failure } from '../failure.js';
 import { parseOid, type Oid } from '../issue.js';
 import { kindOf, readIfExists } from '../platform/files.js';
 import { listFolder } from '../platform/folders.js';
 import type { Conversation } from '../platform/plumbing.js';
+import type { WhileAlone } from '../platform/short-lock.js';
 import { parsePackedRefs } from './git-parse.js';
 import type { MoveResult, RunGit } from './git-types.js';
 import { Turns } from './turns.js';
@@ -170,17 +172,22 @@ function sorted(refs: ReadonlyMap<string, Oid>): ReadonlyMap<string, Oid> {
 export class RefMover {
   readonly #start: () => Promise<Conversation>;
   readonly #read: (ref: string) => Promise<StoredRef>;
+  readonly #alone: WhileAlone;
   readonly #turns = new Turns();
   #conversation: Conversation | null = null;
 
-  constructor(start: () => Promise<Conversation>, read: (ref: string) => Promise<StoredRef>) {
+  constructor(start: () => Promise<Conversation>, read: (ref: string) => Promise<StoredRef>, alone: WhileAlone) {
     this.#start = start;
     this.#read = read;
+    this.#alone = alone;
   }
 
   async move(ref: string, to: Oid | null, from: Oid | null): Promise<MoveResult> {
     assertOwnRef(ref);
-    return this.#turns.take(() => this.#move(ref, to, from));
+    return this.#turns.take(async () => {
+      const moved = await this.#alone(() => this.#move(ref, to, from));
+      return moved.ok ? moved.value : failed({ kind: 'ref-refused', ref, message: sentence(moved.failure) });
+    });
   }
 
   async #move(ref: string, to: Oid | null, from: Oid | null): Promise<MoveResult> {
@@ -231,6 +238,11 @@ export class RefMover {
     await this.#conversation?.close();
     this.#conversation = null;
   }
+}
+
+function sentence(failure: Failure): string {
+  if (failure.kind === 'diagnostics') return failure.kind;
+  return failure.hint === undefined ? failure.message : `${failure.message}; ${failure.hint}`;
 }
 
 /** What git refuses for; empty when it only ended (hints and warnings do not count). */

@@ -30,6 +30,7 @@ import {
   type TreeTarget,
   type UserSide,
 } from './git-types.js';
+import type { WhileAlone } from '../platform/short-lock.js';
 import { LinkedWorktrees, readHead } from './git-worktrees.js';
 import { mergeApart } from './merge-apart.js';
 import { encodeCommit, frameObject, nameObject, type ObjectKind } from './objects.js';
@@ -55,6 +56,7 @@ export class Repository implements Git {
   readonly hash: HashName;
   readonly version: string;
   readonly emptyTree: Oid;
+  readonly whileAlone: WhileAlone;
   readonly #machine: GitMachine;
   readonly #place: Place;
   readonly #private: PrivateDir;
@@ -74,6 +76,7 @@ export class Repository implements Git {
     this.emptyTree = nameObject(place.hash, frameObject('tree', Buffer.alloc(0)));
     this.#machine = machine;
     this.#place = place;
+    this.whileAlone = machine.alone(place.commonDir);
     this.#private = new PrivateDir({ machine, place, runFolder });
     this.#objects = this.#openObjects();
     this.#refs = this.#openRefs();
@@ -94,6 +97,7 @@ export class Repository implements Git {
       readRef: (ref) => this.#refs.read(ref),
       realPath,
       untouchable,
+      whileAlone: this.whileAlone,
     });
   }
 
@@ -130,7 +134,7 @@ export class Repository implements Git {
   #openMover(): RefMover {
     const args = [...silencingOptions, 'update-ref', '-m', 'giro', '--stdin'];
     const start = async () => Promise.resolve(this.#machine.converse(args, this.commonDir, this.#commonEnvironment()));
-    return new RefMover(start, (ref) => this.#refs.read(ref));
+    return new RefMover(start, (ref) => this.#refs.read(ref), this.whileAlone);
   }
 
   async #store(kind: ObjectKind, data: Uint8Array): Promise<Oid> {

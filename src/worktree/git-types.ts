@@ -2,6 +2,7 @@
 import type { Failure, Result } from '../failure.js';
 import type { Oid } from '../issue.js';
 import type { Conversation } from '../platform/plumbing.js';
+import type { WhileAlone } from '../platform/short-lock.js';
 
 /** Format of object names of a repository. */
 export type HashName = 'sha1' | 'sha256';
@@ -180,6 +181,12 @@ export interface Git {
   removeWorktree(folder: string, adminDir: string): Promise<Result<void>>;
   listWorktrees(): Promise<readonly LinkedWorktree[]>;
 
+  /**
+   * Does something while no other giro changes refs or worktrees of this repository: for files of giro's own that several
+   * read and write. Moving a ref and handling worktrees takes the same lock, so none of that inside.
+   */
+  readonly whileAlone: WhileAlone;
+
   /** How many git processes were started so far. */
   processes(): number;
   close(): Promise<void>;
@@ -305,6 +312,8 @@ export interface GitMachine {
   converse(args: readonly string[], cwd: string, env: Readonly<Record<string, string>>): Conversation;
   /** Counts a process that something else starts. */
   count(): void;
+  /** The lock among all processes that change a repository. */
+  alone(commonDir: string): WhileAlone;
   /** Ends what was kept to start processes with. */
   close(): Promise<void>;
   readonly started: number;

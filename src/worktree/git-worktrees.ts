@@ -5,11 +5,11 @@
  * no worktree at all. So giro deletes only the folder its caller names and the admin folder that really belongs to it.
  */
 import { dirname, isAbsolute, join, resolve } from 'node:path';
-import PQueue from 'p-queue';
 import { ok, type Result } from '../failure.js';
 import type { Oid } from '../issue.js';
 import { kindOf, readIfExists } from '../platform/files.js';
 import { listFolder, makeFolder, removeTree } from '../platform/folders.js';
+import type { WhileAlone } from '../platform/short-lock.js';
 import { contains } from './git-folders.js';
 import { parseRefFile, type StoredRef } from './git-refs.js';
 import { environmentFailure, GitError, type LinkedWorktree, type RunGit } from './git-types.js';
@@ -23,34 +23,37 @@ export interface WorktreePorts {
   readonly readRef: (ref: string) => Promise<StoredRef>;
   readonly realPath: (path: string) => Promise<string>;
   readonly untouchable: readonly string[];
+  /** Two `worktree add` at once read each other's half-made files (git 2.39), and those that are just being removed. */
+  readonly whileAlone: WhileAlone;
 }
 
 /** The linked worktrees of a repository. */
 export class LinkedWorktrees {
   readonly #ports: WorktreePorts;
-  /** Two `worktree add` at once read each other's half-made files (git 2.39). */
-  readonly #adding = new PQueue({ concurrency: 1 });
   readonly #trash = new Trash();
 
   constructor(ports: WorktreePorts) {
     this.#ports = ports;
   }
 
-  add(folder: string, commit: Oid, reason: string): Promise<Result<{ readonly adminDir: string }>> {
-    return this.#adding.add(async () => {
-      await makeFolder(dirname(folder));
-      const args = ['worktree', 'add', '--detach', '--no-checkout', '--lock', '--reason', reason, '--', folder, commit];
-      try {
-        await this.#ports.run({ args });
-      } catch (error) {
-        if (!(error instanceof GitError)) throw error;
-        const hint = 'Is the folder writable, and is nothing else there?';
-        return environmentFailure(`git cannot make a worktree at ${folder}: ${error.stderr.trim()}`, hint, error);
-      }
-      const adminDir = await adminDirOf(folder);
-      if (adminDir === null) throw new Error(`git made no worktree at ${folder}`);
-      return ok({ adminDir });
-    });
+  async add(folder: string, commit: Oid, reason: string): Promise<Result<{ readonly adminDir: string }>> {
+    await makeFolder(dirname(folder));
+    const added = await this.#ports.whileAlone(() => this.#add(folder, commit, reason));
+    return added.ok ? added.value : added;
+  }
+
+  async #add(folder: string, commit: Oid, reason: string): Promise<Result<{ readonly adminDir: string }>> {
+    const args = ['worktree', 'add', '--detach', '--no-checkout', '--lock', '--reason', reason, '--', folder, commit];
+    try {
+      await this.#ports.run({ args });
+    } catch (error) {
+      if (!(error instanceof GitError)) throw error;
+      const hint = 'Is the folder writable, and is nothing else there?';
+      return environmentFailure(`git cannot make a worktree at ${folder}: ${error.stderr.trim()}`, hint, error);
+    }
+    const adminDir = await adminDirOf(folder);
+    if (adminDir === null) throw new Error(`git made no worktree at ${folder}`);
+    return ok({ adminDir });
   }
 
   async remove(folder: string, adminDir: string): Promise<Result<void>> {
@@ -62,8 +65,7 @@ export class LinkedWorktrees {
     if ((await kindOf(folder)) !== null) {
       await this.#trash.put(dirname(folder), folder);
     }
-    if (registered) await removeTree(adminDir);
-    return ok(undefined);
+    return registered ? this.#ports.whileAlone(() => removeTree(adminDir)) : ok(undefined);
   }
 
   async #whyNotRemove(folder: string, adminDir: string): Promise<string | null> {
@@ -105,7 +107,6 @@ export class LinkedWorktrees {
   }
 
   async close(): Promise<void> {
-    await this.#adding.onIdle();
     await this.#trash.emptied();
   }
 }

@@ -14,10 +14,12 @@ import * as fs from 'node:fs/promises';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { ok, type Failure, type Result } from '../failure.js';
+import { systemClock } from '../platform/clock.js';
 import { kindOf } from '../platform/files.js';
 import { createLauncher, type Launcher } from '../platform/launcher.js';
 import { runPlumbing, startConversation, type Conversation } from '../platform/plumbing.js';
 import { promised } from '../platform/promised.js';
+import { ShortLock, type WhileAlone } from '../platform/short-lock.js';
 import { printable } from '../platform/text.js';
 import {
   gitCandidates,
@@ -245,6 +247,12 @@ class Machine implements GitMachine {
 
   count(): void {
     this.started++;
+  }
+
+  alone(commonDir: string): WhileAlone {
+    const path = join(commonDir, 'giro', 'short-lock', 'owner.json');
+    const lock = new ShortLock({ path, guards: 'refs and worktrees', clock: systemClock });
+    return (work) => lock.whileAlone(work);
   }
 
   close(): Promise<void> {

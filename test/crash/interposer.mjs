@@ -32,6 +32,8 @@ function place(path) {
   if (text.includes('/objects/')) return 'object';
   if (text.includes('/verdicts/')) return 'verdict';
   if (text.includes('/locks/')) return 'lock';
+  if (text.includes('/short-lock/')) return 'short lock';
+  if (text.includes('/leases/')) return 'lease';
   if (text.includes('/slot-') || /\/(?:\.old|giro)-\w+/.test(text)) return 'temporary folder';
   if (text.includes('.trash-')) return 'trash';
   if (['facts.json', 'index', 'HEAD', 'locked', 'config', 'exclude', 'gitdir'].includes(last)) return last;

@@ -30,6 +30,7 @@ const sample = [
   'update heads/giro#10',
   'create notes#1',
   'remove trash#1',
+  'remove short lock#5',
 ];
 
 /** Kills giro before one step after the other, then lets it run to its end. */

@@ -30,9 +30,10 @@ export async function program(source: string): Promise<Program> {
   await mkdir(join(folder, 'platform'));
   await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
   await writeFile(join(folder, 'package.json'), '{"type":"module"}');
-  for (const name of await readdir(join(root, 'src', 'platform'))) {
-    const text = await readFile(join(root, 'src', 'platform', name), 'utf8');
-    await writeFile(join(folder, 'platform', name.replace(/\.ts$/, '.js')), compiled(text));
+  const names = (await readdir(join(root, 'src', 'platform'))).map((name) => join('platform', name));
+  for (const name of ['failure.ts', ...names]) {
+    const text = await readFile(join(root, 'src', name), 'utf8');
+    await writeFile(join(folder, name.replace(/\.ts$/, '.js')), compiled(text));
   }
   await writeFile(join(folder, 'main.js'), source);
   const main = join(folder, 'main.js');

@@ -1,4 +1,5 @@
 /** Git as one life of giro sees it: every call is a step at which it may die. */
+import { ok } from '../../src/failure.js';
 import type { MoveResult, OpenedGit } from '../../src/worktree/git-types.js';
 import type { Oid } from '../../src/issue.js';
 import type { Life } from './process.js';
@@ -59,6 +60,7 @@ export function openStore(store: Store, life: Life, watch: RefWatch & { readonly
     addWorktree: notSimulated,
     removeWorktree: notSimulated,
     listWorktrees: () => life.read(() => []),
+    whileAlone: async (work) => ok(await work()),
     processes: () => 0,
     close: () => Promise.resolve(),
     user: {

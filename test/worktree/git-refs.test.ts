@@ -3,8 +3,10 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
+import { ok } from '../../src/failure.js';
 import { parseOid, type Oid } from '../../src/issue.js';
 import type { Conversation } from '../../src/platform/plumbing.js';
+import type { WhileAlone } from '../../src/platform/short-lock.js';
 import { ProcessRefs, RefMover } from '../../src/worktree/git-refs.js';
 import type { Git } from '../../src/worktree/git-types.js';
 import { commitOf, makeRepository, openRepository } from '../rig/repository.js';
@@ -157,7 +159,8 @@ test('a move that git confirmed is done, even when somebody moves the ref on in 
     stderrTail: () => '',
   };
   const read = () => Promise.resolve({ oid: written.length === 0 ? one : three });
-  const mover = new RefMover(() => Promise.resolve(conversation), read);
+  const alone: WhileAlone = async (work) => ok(await work());
+  const mover = new RefMover(() => Promise.resolve(conversation), read, alone);
   expect(await mover.move(branch, two, one)).toEqual(done);
   expect(written).toEqual([`start\noption no-deref\nupdate ${branch} ${two} ${one}\nprepare\ncommit\n`]);
 });

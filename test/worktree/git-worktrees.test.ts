@@ -3,6 +3,7 @@ import { basename, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { OpenedGit } from '../../src/worktree/git-types.js';
 import { makeRepository, openRepository, type TestRepository } from '../rig/repository.js';
+import { scaled } from '../rig/scale.js';
 
 const done = { ok: true, value: undefined };
 
@@ -47,6 +48,29 @@ describe('adding a worktree', () => {
     expect((await git.listWorktrees()).map(({ folder }) => folder).sort()).toEqual(folders.toSorted());
     expect(await repository.fingerprint()).toBe(before);
     expect(await repository.git('branch', '--list')).toBe('  main\n* work');
+  });
+
+  test('by several giros at once, while others remove theirs and move refs, never fails (C069)', async () => {
+    const repository = await makeRepository();
+    const gits = await Promise.all(Array.from({ length: 4 }, () => openRepository(repository)));
+    const own = async (git: OpenedGit, at: number): Promise<void> => {
+      for (let round = 0; round < scaled(4, 40); round += 1) {
+        const folders = Array.from({ length: 4 }, (_, count) =>
+          join(repository.folder, String(at), `w${String(count)}`),
+        );
+        const refs = folders.map((_, count) => `refs/heads/giro-issue/s${String(at)}/${String(count)}`);
+        const trees = await Promise.all(folders.map((folder) => add(git, folder)));
+        for (const ref of refs) expect(await git.moveRef(ref, git.user.head, null)).toEqual(done);
+        await Promise.all(folders.map((folder, count) => git.removeWorktree(folder, trees[count] ?? '')));
+        await Promise.all(refs.map((ref) => git.moveRef(ref, null, git.user.head))).then((moved) => {
+          expect(moved).toEqual(refs.map(() => done));
+        });
+      }
+    };
+    await Promise.all(gits.map(own));
+    expect(await repository.git('worktree', 'list')).toMatch(/^[^\n]*\n?$/);
+    expect(await repository.git('for-each-ref', 'refs/heads/giro-issue')).toBe('');
+    expect(await readdir(join(repository.path, '.git/giro/short-lock'))).toEqual([]);
   });
 
   test('where something is already is a failure that leaves it as it was (C021)', async () => {

@@ -15,7 +15,7 @@ import { listFolder } from '../platform/folders.js';
 import type { DriverDefinition, Policy } from '../policy.js';
 import { checkGraph, type GraphProblem } from '../scheduler/graph.js';
 import { specsFolder, type Spec } from '../spec.js';
-import { readCheckout } from './checkout-files.js';
+import { notFiles, readCheckout } from './checkout-files.js';
 import { mendedIssues } from './mended.js';
 import { findIssue, someOf } from './target.js';
 import { readUserPolicy, type PolicyPlace } from './user-policy.js';
@@ -66,6 +66,8 @@ export interface PrepareRequest {
 
 /** The same for one Spec of several: the policy was read at the start of the run. */
 export async function prepareSpec(policy: Policy, request: PrepareRequest): Promise<Result<Prepared, Failure>> {
+  const wrong = await notFiles(request.top, request.spec);
+  if (wrong.length > 0) return failed({ kind: 'diagnostics', diagnostics: wrong });
   return prepareRead(policy, { ...request, read: await readCheckout(request.top, request.spec) });
 }
 
@@ -274,13 +276,12 @@ async function missingProgramOf(definition: DriverDefinition, request: Machine):
     if (definition.kind === 'scripted')
       return (await kindOf(path)) === null ? notThere(definition.name, program, path) : null;
     if (await isExecutable(path)) return null;
-    return (await kindOf(path)) === null
-      ? notThere(definition.name, program, path)
-      : {
-          kind: 'environment',
-          message: `[driver.${definition.name}] cannot run ${program}`,
-          hint: `make it executable: chmod +x ${path}`,
-        };
+    const kind = await kindOf(path);
+    if (kind === null) return notThere(definition.name, program, path);
+    const message = `[driver.${definition.name}] cannot run ${program}`;
+    return kind === 'folder'
+      ? { kind: 'environment', message: `${message}: it is a folder`, hint: 'name the program in it' }
+      : { kind: 'environment', message, hint: `make it executable: chmod +x ${path}` };
   }
   if (definition.kind === 'scripted') {
     const path = join(request.top, program);

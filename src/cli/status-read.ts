@@ -17,7 +17,7 @@ import { addSpending, noSpending, type BudgetStanding, type Spending } from '../
 import type { OpenedGit } from '../worktree/git-types.js';
 import type { Packet } from '../packet.js';
 import { packetOf } from './packet-text.js';
-import { readCheckout } from './checkout-files.js';
+import { notFiles, readCheckout } from './checkout-files.js';
 import type { leftRunning, LeftProcess } from './leftovers.js';
 import { withLeft } from './status-left.js';
 import { standingsNow, type Standings } from './status-budgets.js';
@@ -149,7 +149,8 @@ async function parseCheckout(
       message: `there is no Spec ${JSON.stringify(slug)}`,
       hint: `write ${specsFolder}/${slug}/SPEC.md`,
     });
-  return parseSpecFolder({ slug, files });
+  const wrong = top === null ? [] : await notFiles(top, slug);
+  return wrong.length > 0 ? failed({ kind: 'diagnostics', diagnostics: wrong }) : parseSpecFolder({ slug, files });
 }
 
 /** Where the worktrees of a Spec's Issues lie, by Issue. */

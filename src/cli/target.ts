@@ -13,7 +13,7 @@ export type Target =
 
 /**
  * Reads a target: `auth`, `docs/specs/auth`, `docs/specs/auth/SPEC.md`, `auth/03`, `auth/03-login`,
- * `docs/specs/auth/issues/03-login.md` or `docs/specs`. Paths may be relative to the current folder or absolute.
+ * `docs/specs/auth/issues/03-login.md` or `docs/specs`; `docs/specs/auth/issues` is the Spec. Paths may be relative to the current folder or absolute.
  */
 export function parseTarget(
   text: string,
@@ -40,7 +40,8 @@ function readName(inside: string): Result<Target, Failure> {
   const [slug = '', ...rest] = inside.split('/');
   const spec = checkSpecSlug(slug);
   if (!spec.ok) return usage(spec.failure.message, spec.failure.hint);
-  if (rest.length === 0 || (rest.length === 1 && rest[0] === 'SPEC.md')) return ok({ kind: 'spec', spec: spec.value });
+  if (rest.length === 0 || (rest.length === 1 && (rest[0] === 'SPEC.md' || rest[0] === 'issues')))
+    return ok({ kind: 'spec', spec: spec.value });
   const name = (rest[0] === 'issues' ? rest.slice(1) : rest).join('/').replace(/\.md$/, '');
   const isIssue = /^\d{1,9}$/.test(name) || parseIssueId(name) !== undefined;
   if (isIssue) return ok({ kind: 'issue', spec: spec.value, issue: name });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { decode } from '../config/frontmatter.js';
 import { loadPolicy } from '../config/load.js';
 import { failed, type Failure, type Result } from '../failure.js';
-import { readIfExists } from '../platform/files.js';
+import { readIfExists, reasonAgainstReading } from '../platform/files.js';
 import type { Policy } from '../policy.js';
 
 /** Where to look. */
@@ -17,6 +17,8 @@ export interface PolicyPlace {
 
 /** Reads giro.toml from the person's checkout (L9). */
 export async function readUserPolicy(request: PolicyPlace): Promise<Result<Policy, Failure>> {
+  const wrong = await unreadable(request.top, ['giro.toml', '.worktreeinclude']);
+  if (wrong !== null) return failed(wrong);
   const bytes = await readIfExists(join(request.top, 'giro.toml'));
   if (bytes === null) {
     return failed({
@@ -36,4 +38,19 @@ export async function readUserPolicy(request: PolicyPlace): Promise<Result<Polic
     own: request.own,
     ...(include === null ? {} : { worktreeInclude: include.toString('utf8') }),
   });
+}
+
+/** A folder, a pipe or a file of somebody else's in the place of a file that is to be read. */
+async function unreadable(top: string, names: readonly string[]): Promise<Failure | null> {
+  for (const name of names) {
+    const path = join(top, name);
+    const reason = await reasonAgainstReading(path);
+    if (reason === null) continue;
+    return {
+      kind: 'environment',
+      message: `${path} cannot be read: ${reason}`,
+      hint: 'put a file there that you can read',
+    };
+  }
+  return null;
 }

@@ -13,6 +13,7 @@ import {
   type Problem,
 } from './check.js';
 import { quote, suggest } from './diagnostic.js';
+import { nearest } from './nearest.js';
 import type { TomlPath } from './toml.js';
 
 const kinds = ['command', 'scripted'] as const;
@@ -104,14 +105,15 @@ export function readDrivers(input: unknown): DriverTables {
   return { problems, names, value: { default: chosen.value, byName } };
 }
 
-/** Keys of a driver that were written without its table. */
+/** Keys that are no table: `default` under another spelling, or those of a driver that were written without its table. */
 function misplaced(input: Readonly<Record<string, unknown>>): readonly Problem[] {
   return Object.keys(input)
     .filter((key) => key !== 'default' && !isTable(input[key]))
-    .map((key) => ({
-      ...unknownKey(['driver', key], ['default']),
-      hint: `a driver has a table of its own:\n[driver.command]\n${commandExample}`,
-    }));
+    .map((key) => {
+      const problem = unknownKey(['driver', key], ['default']);
+      if (nearest(key, ['default']).length > 0) return problem;
+      return { ...problem, hint: `a driver has a table of its own:\n[driver.command]\n${commandExample}` };
+    });
 }
 
 function readDefault(value: unknown, names: readonly string[]): Checked<string> {
@@ -146,6 +148,14 @@ function laterKind(kind: string, name: string, run: readonly string[]): [message
 }
 
 function readDriver(name: string, input: unknown): Checked<DriverDefinition> {
+  const read = readDriverTable(name, input);
+  if (!isTable(input) || /^[A-Za-z0-9][A-Za-z0-9_-]{0,49}$/.test(name)) return read;
+  const message = `${quote(name)} cannot be the name of a driver`;
+  const hint = 'use letters, digits, - and _, at most 50';
+  return { problems: [{ path: ['driver', name], part: 'key', message, hint }, ...read.problems] };
+}
+
+function readDriverTable(name: string, input: unknown): Checked<DriverDefinition> {
   const path: TomlPath = ['driver', name];
   const refuse = (
     at: TomlPath,
@@ -155,12 +165,6 @@ function readDriver(name: string, input: unknown): Checked<DriverDefinition> {
     problems: [{ path: at, part, message, hint }],
   });
   if (!isTable(input)) return { problems: [] };
-  if (!/^[A-Za-z0-9][A-Za-z0-9_-]{0,49}$/.test(name)) {
-    return refuse(path, 'key', [
-      `${quote(name)} cannot be the name of a driver`,
-      'use letters, digits, - and _, at most 50',
-    ]);
-  }
   const written = input['kind'];
   const kind = written ?? name;
   if (typeof kind === 'string' && Object.hasOwn(laterKinds, kind)) {

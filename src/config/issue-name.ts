@@ -20,15 +20,18 @@ export function roleOf(path: string): FileRole {
   }
   const name = path.slice('issues/'.length);
   if (name.includes('/')) return { kind: 'ignored', reason: 'in a sub folder of issues/' };
-  if (!/^[0-9]+-[^]*\.md$/.test(name)) return { kind: 'ignored', reason: 'not named NN-slug.md' };
+  // Whoever numbers a markdown file here means an Issue: left out without a word, it would be missing from the proof.
+  if (!/^[0-9][^]*\.md$/i.test(name)) return { kind: 'ignored', reason: 'not named NN-slug.md' };
   const stem = name.slice(0, -'.md'.length);
-  const id = parseIssueId(stem);
+  const id = name.endsWith('.md') ? parseIssueId(stem) : undefined;
   if (id !== undefined) return { kind: 'issue', id };
-  return { kind: 'illegal', message: illegalReason(stem), suggestion: suggestIssueName(stem) };
+  return { kind: 'illegal', message: illegalReason(stem, name), suggestion: suggestIssueName(stem) };
 }
 
-function illegalReason(stem: string): string {
-  const [, number = '', slug = ''] = /^([0-9]+)-([^]*)$/.exec(stem) ?? [];
+function illegalReason(stem: string, name: string): string {
+  const [, number = '', dash = '', slug = ''] = /^([0-9]+)(-?)([^]*)$/.exec(stem) ?? [];
+  if (dash === '' && slug !== '') return 'a dash comes between its number and its name';
+  if (slug !== '' && !name.endsWith('.md') && parseIssueId(stem) !== undefined) return 'its name ends in .md';
   if (number.length > 9) return 'its number has more than nine digits';
   if (slug.length > 100) return `its name is ${slug.length} characters long, at most 100 are allowed`;
   if (slug === '') return 'it has no name behind its number';
@@ -36,7 +39,7 @@ function illegalReason(stem: string): string {
 }
 
 function suggestIssueName(stem: string): string {
-  const [, number = '', slug = ''] = /^([0-9]+)-([^]*)$/.exec(stem) ?? [];
+  const [, number = '', slug = ''] = /^([0-9]+)([^]*)$/.exec(stem) ?? [];
   const digits = number.replace(/^0+(?=[0-9]{2})/, '').slice(0, 9);
   return `${digits}-${suggestSlug(slug) ?? 'issue'}.md`;
 }

@@ -15,6 +15,7 @@ export interface TomlFile {
 }
 
 const largestBytes = 1024 * 1024;
+const syntaxHint = 'write one `key = value` a line: texts in quotes, lists in [...], each key and each [table] once';
 
 /** Parses TOML; the first mistake of syntax is a Diagnostic. */
 export function parseToml(source: SourceText): Result<TomlFile, readonly Diagnostic[]> {
@@ -26,7 +27,8 @@ export function parseToml(source: SourceText): Result<TomlFile, readonly Diagnos
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;
     const reason = (error.message.split('\n', 1)[0] ?? '').replace(/^Invalid TOML document: /, '');
-    return failed([{ ...placeAtLine(source, error.line, error.column), message: `this is not valid TOML: ${reason}` }]);
+    const place = placeAtLine(source, error.line, error.column);
+    return failed([{ ...place, message: `this is not valid TOML: ${reason}`, hint: syntaxHint }]);
   }
 }
 

@@ -51,7 +51,14 @@ export function readGates(input: unknown, context: GateContext): Checked<readonl
 
 function readGate(name: string, input: unknown, context: GateContext): Checked<GateDefinition> {
   const path: TomlPath = ['verify', name];
-  const problem = nameProblem(name, path) ?? kindProblem(input, path);
+  const misnamed = nameProblem(name, path);
+  const read = readGateTable(name, input, context);
+  return misnamed === undefined ? read : { problems: [misnamed, ...read.problems] };
+}
+
+function readGateTable(name: string, input: unknown, context: GateContext): Checked<GateDefinition> {
+  const path: TomlPath = ['verify', name];
+  const problem = kindProblem(input, path);
   if (problem !== undefined) return { problems: [problem] };
   const kind = isTable(input) ? input['kind'] : undefined;
   if (kind === 'prompt' || kind === 'skill') return readJudgedGate({ name, kind, path }, input, context);

@@ -40,6 +40,21 @@ export async function readIfExists(path: string): Promise<Buffer | null> {
   }
 }
 
+/** Says why a path, links followed, is no file that can be read; null when it is one, or nothing is there. */
+export function reasonAgainstReading(path: string): Promise<string | null> {
+  return promised(() => {
+    const stats = nullIfAbsent(() => quick.statSync(path, { throwIfNoEntry: false }));
+    if (stats === null || stats === undefined) return null;
+    if (!stats.isFile()) return `it is ${stats.isDirectory() ? 'a folder' : 'a pipe or a device'}`;
+    try {
+      quick.accessSync(path, constants.R_OK);
+      return null;
+    } catch {
+      return 'its permissions forbid it';
+    }
+  });
+}
+
 /** Reads many small files at once; `null` for each that does not exist. */
 export function readManyIfExist(paths: readonly string[]): readonly (Buffer | null)[] {
   return paths.map((path) => nullIfAbsent(() => quick.readFileSync(path)));

@@ -38,7 +38,7 @@ export interface LogContext {
 export function logPane(view: IssueView, space: Space, context: LogContext): Pane {
   const heading = headingOf(`${view.id}  ${printable(view.title)}`, space, context);
   const about = aboutOf(view, space, context).slice(0, Math.floor((space.rows - 1) / 2));
-  return withLog([heading, ...about], space, { ...context, nothing: nothing(view) });
+  return withLog([heading, ...about], space, { ...context, nothing: nothing(view, context.state) });
 }
 
 /** Draws what is done for the Spec as a whole while it has no Issue to select. */
@@ -112,8 +112,10 @@ function aboutOf(view: IssueView, { cells }: Space, context: LogContext): readon
   return lines;
 }
 
-function nothing(view: IssueView): string {
-  return view.log === null ? 'no transcript in this run' : 'no output yet';
+function nothing(view: IssueView, state: RunState): string {
+  if (view.log === null) return 'no transcript in this run';
+  const { kind } = issueStatus(state.issues, view.id);
+  return kind === 'done' || kind === 'needs-human' ? 'it printed nothing' : 'no output yet';
 }
 
 /** Makes the end of a log safe to show, as lines without tabs. */

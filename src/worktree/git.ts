@@ -47,8 +47,11 @@ import { deflateObject } from './objects.js';
 /** Opens the repository that holds a folder; what is missing comes back as an environment failure with its fix. */
 export async function openGit(request: OpenRequest): Promise<Result<OpenedGit>> {
   const folder = resolve(request.folder);
-  if ((await kindOf(folder)) === null)
-    return environmentFailure(`${folder} does not exist`, 'Start giro inside a repository.');
+  const kind = await kindOf(folder);
+  if (kind === null || kind === 'file' || kind === 'other') {
+    const message = `${folder} ${kind === null ? 'does not exist' : 'is not a folder'}`;
+    return environmentFailure(message, 'Start giro inside a repository.');
+  }
   const binary = await findGit(request.own, folder);
   if (binary === null) return environmentFailure('git is not installed', `Install git ${oldestVersion} or newer.`);
   const machine = new Machine(binary, request.own, { ...request, manyCalls: request.runFolder !== null });

@@ -213,7 +213,7 @@ async function runCommand(ports: SetupPorts, request: SetupRequest): Promise<Set
     cwd: folder,
     env: {
       ...ports.environment(slot),
-      CI: '1',
+      CI: 'true',
       GIRO_SLOT: String(slot.number),
       GIRO_PORT_BASE: String(slot.portBase),
       TMPDIR: slot.temporary,

@@ -1,3 +1,5 @@
+import { rename, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { prepare } from '../../src/cli/prepare.js';
 import type { Failure } from '../../src/failure.js';
@@ -88,6 +90,40 @@ describe('a run does not start', () => {
         text === null ? undefined : repository.write('agent.sh', text, mode),
       ),
     ).toContain(message);
+  });
+
+  test('with an agent program that is a folder', async () => {
+    const text = await refusal({ 'agent.sh': null }, (repository) => repository.write('agent.sh/main', ''));
+    expect(text).toMatch(/cannot run \.\/agent\.sh: it is a folder/);
+  });
+
+  test.each(['giro.toml', '.worktreeinclude'])('with a folder in the place of %s', async (name) => {
+    const text = await refusal({ [name]: null }, (repository) => repository.write(`${name}/x`, ''));
+    expect(text).toMatch(new RegExp(`^environment\n.*/${name} cannot be read: it is a folder\nput a file there`));
+  });
+
+  test('with an Issue or a SPEC.md that is no file: its work would be missing', async () => {
+    const folder = `docs/specs/${spec}`;
+    const text = await refusal({ [`${folder}/SPEC.md`]: null }, async (repository) => {
+      const { path } = repository;
+      await symlink('../elsewhere.md', join(path, folder, 'SPEC.md'));
+      await symlink('01-a.md', join(path, folder, 'issues/02-b.md'));
+      await symlink('01-a.md', join(path, folder, 'issues/latest.md'));
+      await repository.write(`${folder}/issues/03-c.md/x`, '');
+    });
+    expect(text.split('\n').sort()).toEqual([
+      `${folder}/SPEC.md:0: this is a symbolic link, which giro does not read (put what it leads to in its place)`,
+      `${folder}/issues/02-b.md:0: this is a symbolic link, which giro does not read (put what it leads to in its place)`,
+      `${folder}/issues/03-c.md:0: this is a folder, which giro does not read (move it away)`,
+    ]);
+  });
+
+  test('with a Spec whose folder is a link', async () => {
+    const text = await refusal({}, async ({ path }) => {
+      await rename(join(path, 'docs/specs', spec), join(path, 'elsewhere'));
+      await symlink('../../elsewhere', join(path, 'docs/specs', spec));
+    });
+    expect(text).toMatch(/^docs\/specs\/s1:0: this is a symbolic link/);
   });
 
   test('with an agent program that PATH does not have', async () => {

@@ -25,6 +25,8 @@ describe('a target', () => {
     ['.', `${top}/docs/specs/auth`],
     ['..', `${top}/docs/specs/auth/issues`],
     ['SPEC.md', `${top}/docs/specs/auth`],
+    ['docs/specs/auth/issues/', top],
+    ['.', `${top}/docs/specs/auth/issues`],
   ])('%s in %s is the Spec auth', (text, cwd) => {
     expect(parse(text, cwd)).toEqual({ kind: 'spec', spec: 'auth' });
   });
@@ -61,7 +63,6 @@ describe('a target', () => {
     ['auth/login', 'is neither a Spec nor an Issue'],
     ['auth/03/04', 'is neither a Spec nor an Issue'],
     ['auth/03-', 'is neither a Spec nor an Issue'],
-    ['docs/specs/auth/issues/', 'is neither a Spec nor an Issue'],
     ['auth/99999999999999999999', 'is neither a Spec nor an Issue'],
     ['docs/specs-old/auth', 'is neither a Spec nor an Issue'],
     ['/elsewhere/docs/specs/auth', 'is not below docs/specs here'],

@@ -331,6 +331,10 @@ describe('C023 names that are illegal or escape the folder', () => {
     ['01-a\nb.md', '01-a-b.md'],
     ['01-a@{1}.md', '01-a-1.md'],
     ['01-\u001b[31m.md', '01-31m.md'],
+    ['06 fix login.md', '06-fix-login.md'],
+    ['08_store.md', '08-store.md'],
+    ['09.md', '09-issue.md'],
+    ['01-login.MD', '01-login.md'],
   ])('%j is refused, suggesting %s', (name, suggestion) => {
     const [found, ...others] = mistakes({ [`issues/${name}`]: issueText() });
     expect(others).toEqual([]);

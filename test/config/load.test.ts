@@ -395,7 +395,7 @@ describe('[driver] and [roles]', () => {
       'unknown key `run` in [driver]',
     ],
     [
-      '[driver]\ndefault = "command"\n[driver.command]\nrun = ["a"]\n[driver."a b"]\nrun = ["b"]\n',
+      '[driver]\ndefault = "command"\n[driver.command]\nrun = ["a"]\n[driver."a b"]\nkind = "command"\nrun = ["b"]\n',
       'driver."a b"',
       '`a b` cannot be the name of a driver',
     ],
@@ -511,6 +511,22 @@ describe('[budget], [limits], [worktree] and the rest', () => {
     ]);
   });
 
+  test('a name that is none hides no other mistake of its table', () => {
+    const found = mistakes(
+      '[driver]\ndefualt = "a"\n[driver."a b"]\nkind = "command"\nrun = ["x"]\nevn = []\n' +
+        '[verify.Bad_Name]\nrun = "true"\non = ["isue"]\ntimeout = "5x"\n',
+    );
+    expect(found.map((one) => [one.line, one.message.slice(0, 36), one.hint?.split('\n', 1)[0]])).toEqual([
+      [1, '`default` is missing: it names the d', '[driver]'],
+      [2, 'unknown key `defualt` in [driver]', 'did you mean `default`? allowed: default'],
+      [3, '`a b` cannot be the name of a driver', 'use letters, digits, - and _, at most 50'],
+      [6, 'unknown key `evn` in [driver."a b"]', expect.stringContaining('did you mean `env`?')],
+      [7, '`Bad_Name` cannot be the name of a g', 'use a-z, 0-9 and dashes, at most 50 characters'],
+      [9, 'entry 1 of `on` must be one of issue', 'did you mean `issue`?'],
+      [10, '`timeout` must be a duration of at m', expect.stringContaining('units')],
+    ]);
+  });
+
   test.each([
     ['a = \n', 1, 5],
     ['[driver]\r\ndefault = "x\r\n', 2, 13],
@@ -522,6 +538,7 @@ describe('[budget], [limits], [worktree] and the rest', () => {
       line,
       column,
       message: expect.stringMatching(/^this is not valid TOML: [^\n]+$/) as string,
+      hint: expect.stringContaining('texts in quotes') as string,
     });
   });
 

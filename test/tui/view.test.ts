@@ -53,6 +53,12 @@ test('a Spec that has no Issues yet shows that it is planned', () => {
   expect(shown).toMatch(/^── plan by claude ─+ *\nreading SPEC\.md/m);
 });
 
+test('an Issue that is over has printed nothing, one at work has no output yet', () => {
+  const shown = (id: string): string => frame({ ui: ui({ selected: issue(id) }) });
+  expect(shown('01-store')).toContain('\nit printed nothing');
+  expect(shown('03-login-page')).toContain('\nno output yet');
+});
+
 test('the header says what was spent of the budget that is nearest to its end, where there is room', () => {
   const sum = { calls: 2, costUsd: 0.62, unknownCosts: 0, tokens: 24_600, unknownTokens: 0 };
   const call = { type: 'budget.charged', spec, issue: issue('02-api'), role: 'worker', driver: 'claude' } as const;

@@ -18,6 +18,13 @@ async function failureOf(repository: TestRepository, folder: string): Promise<Fa
 }
 
 describe('opening', () => {
+  test('a folder that is a file, or is not there, is refused', async () => {
+    const repository = await makeRepository({ files: { 'a.txt': 'a' } });
+    const at = (name: string): string => join(repository.path, name);
+    expect(await failureOf(repository, at('a.txt'))).toMatchObject({ message: `${at('a.txt')} is not a folder` });
+    expect(await failureOf(repository, at('b.txt'))).toMatchObject({ message: `${at('b.txt')} does not exist` });
+  });
+
   test('from a folder deep inside finds the top level, the branch and the commit', async () => {
     const repository = await makeRepository({ files: { 'a/b/c.txt': 'c' }, branch: 'feature/x' });
     const git = await openRepository(repository, join(repository.path, 'a', 'b'));

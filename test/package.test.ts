@@ -43,6 +43,14 @@ describe('the published package', () => {
     expect(Object.keys(manifest.scripts).filter((name) => /^(?:pre|post)?(?:install|prepare)$/.test(name))).toEqual([]);
     const version = await run(path.join(home, 'node_modules/.bin/giro'), ['--version'], { cwd: home });
     expect(version.stdout.trim()).toBe(manifest.version);
+    const init = await run(path.join(home, 'node_modules/.bin/giro'), ['init'], { cwd: home });
+    expect(init.stdout).toMatch(/wrote +giro\.toml[\s\S]*next +giro implement example/);
+    const env = { ...process.env, TMPDIR: home };
+    const demo = await run(path.join(home, 'node_modules/.bin/giro'), ['demo', '--fast', '--plain'], {
+      cwd: home,
+      env,
+    });
+    expect(demo.stdout).toMatch(/proof: 8 of 8 Issues integrated/);
   });
 
   test('splits off what a command may not need: ink and react are not in what every start loads', async () => {

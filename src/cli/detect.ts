@@ -14,6 +14,8 @@ export interface Project {
   readonly hooks: readonly HookFile[];
   /** Specs that are there already, by slug. */
   readonly specs: readonly string[];
+  /** False: the folder is in no repository yet. */
+  readonly isRepository: boolean;
   readonly hasCommit: boolean;
   /** Whether the program `claude` is on the PATH. */
   readonly hasClaude: boolean;

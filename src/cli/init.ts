@@ -27,7 +27,7 @@ export interface InitPlan {
 
 /** What init needs. */
 export interface InitOptions {
-  /** Any folder inside the repository. */
+  /** Any folder inside the repository, or the one that is to become it. */
   readonly folder: string;
   /** giro's own environment. */
   readonly own: Readonly<Record<string, string | undefined>>;
@@ -43,7 +43,7 @@ export function planInit(project: Project): InitPlan {
   const tests = detectTests(project);
   const setup = detectSetup(project);
   const hooks = detectHooks(project);
-  const { hasClaude, hasCommit, names, specs } = project;
+  const { hasClaude, names, specs } = project;
   const isNew = !names.has(policyFile);
   const [test] = tests;
   return {
@@ -63,12 +63,19 @@ export function planInit(project: Project): InitPlan {
       ...(isNew && test === undefined ? [`name at least one gate under [verify] in ${policyFile}`] : []),
       ...(isNew && !hasClaude ? [`name your agent's program in [driver.command] of ${policyFile}`] : []),
       ...(isNew && hooks.length > 0 ? [`uncomment the hooks that must hold as gates in ${policyFile}`] : []),
-      ...(hasCommit
-        ? []
-        : ['make a first commit: agents start from a commit, and there is none yet (git add, git commit)']),
+      ...firstCommit(project),
     ],
     next: `giro implement ${specs[0] ?? 'example'}`,
   };
+}
+
+function firstCommit({ isRepository, hasCommit, names }: Project): readonly string[] {
+  if (hasCommit) return [];
+  if (isRepository)
+    return ['make a first commit: agents start from a commit, and there is none yet (git add, git commit)'];
+  const ignore = names.has('node_modules') && !names.has('.gitignore') ? 'echo node_modules > .gitignore && ' : '';
+  const commands = `${ignore}git init && git add -A && git commit -m Start`;
+  return [`make this folder a repository, since agents start from a commit: ${commands}`];
 }
 
 /** Runs `giro init`; returns the exit code. */

@@ -16,7 +16,7 @@ type Own = Readonly<Record<string, string | undefined>>;
 
 /** Reads the project; what is not a regular file of a sensible size counts as not there. */
 export async function readProject(repository: RepositoryDescription, own: Own): Promise<Project> {
-  const { root, hasCommit } = repository;
+  const { root, isRepository, hasCommit } = repository;
   const top = await listFolder(root);
   const texts = await Promise.all(
     filesOfInterest.map(async (name) => [name, await textOf(path.join(root, name))] as const),
@@ -29,6 +29,7 @@ export async function readProject(repository: RepositoryDescription, own: Own): 
     testNames: testFolders.flat(),
     hooks: await readHooks(repository),
     specs: await readSpecs(root),
+    isRepository,
     hasCommit,
     hasClaude: await isOnPath('claude', own['PATH'] ?? ''),
   };
@@ -59,7 +60,7 @@ async function readSpecs(root: string): Promise<readonly string[]> {
 async function readHooks({ root, hooksFolder }: RepositoryDescription): Promise<readonly HookFile[]> {
   const folders = new Set([
     path.join(root, '.husky'),
-    ...(hooksFolder.endsWith(path.join('.husky', '_')) ? [] : [hooksFolder]),
+    ...(hooksFolder === null || hooksFolder.endsWith(path.join('.husky', '_')) ? [] : [hooksFolder]),
   ]);
   const lists = await Promise.all([...folders].map((folder) => readHookFolder(root, folder)));
   return lists.flat();

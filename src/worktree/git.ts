@@ -74,12 +74,14 @@ export async function openGit(request: OpenRequest): Promise<Result<OpenedGit>> 
 /** What git says about a repository before there is anything to run in it. */
 export interface RepositoryDescription {
   readonly root: string;
-  /** Where git looks for hooks, `core.hooksPath` of the person considered. */
-  readonly hooksFolder: string;
+  /** False: the folder is in none yet, and is the root of what can become one. */
+  readonly isRepository: boolean;
+  /** Where git looks for hooks, `core.hooksPath` of the person considered; `null`: there is no repository. */
+  readonly hooksFolder: string | null;
   readonly hasCommit: boolean;
 }
 
-/** Describes the repository whose checkout holds a folder, with or without commits; it runs nothing that is in it. */
+/** Describes the repository whose checkout holds a folder, with or without commits, or that there is none; it runs nothing that is in it. */
 export async function describeRepository(
   request: Pick<OpenRequest, 'folder' | 'own'>,
 ): Promise<Result<RepositoryDescription, Extract<Failure, { kind: 'environment' }>>> {
@@ -90,24 +92,25 @@ export async function describeRepository(
   const ask = (cwd: string, ...args: string[]): Promise<GitOutput> =>
     machine.run({ args: ['rev-parse', ...args], accept: [0, 128] }, cwd, machine.personEnvironment);
   const top = await ask(folder, '--show-toplevel');
-  if (top.code !== 0) return noCheckout(folder, top.stderr);
+  if (top.code !== 0) {
+    if ((await repositoryAbove(folder)) !== null) return noCheckout(folder, top.stderr);
+    return ok({ root: folder, isRepository: false, hooksFolder: null, hasCommit: false });
+  }
   const root = top.stdout.toString().replace(/\r?\n$/, '');
   // From the root, so that both paths are spelled alike where a link leads to it. Without a commit the last question fails,
   // after the first was answered.
   const [hooks = '', head = ''] = (await ask(root, '--git-path', 'hooks', 'HEAD^{commit}', '--')).stdout
     .toString()
     .split('\n');
-  return ok({ root, hooksFolder: resolve(root, hooks), hasCommit: /^[0-9a-f]{40,64}$/.test(head) });
+  const hasCommit = /^[0-9a-f]{40,64}$/.test(head);
+  return ok({ root, isRepository: true, hooksFolder: resolve(root, hooks), hasCommit });
 }
 
-async function noCheckout(folder: string, stderr: string): Promise<ReturnType<typeof environmentFailure>> {
+/** With a .git above, git has a reason of its own to refuse: an owner, a broken link, no work tree. */
+function noCheckout(folder: string, stderr: string): ReturnType<typeof environmentFailure> {
   const reason = printable(stderr.split('\n')[0] ?? '').replace(/^fatal: /, '');
   const message = `${folder} is not inside a checkout that git accepts: ${reason}`;
-  // With a .git above, git has a reason of its own to refuse: an owner, a broken link, no work tree.
-  if ((await repositoryAbove(folder)) !== null)
-    return environmentFailure(message, `run git status in ${folder}: git says what it needs`);
-  const hint = 'go to your project, or make it a repository: git init && git add . && git commit -m Start';
-  return environmentFailure(message, hint);
+  return environmentFailure(message, `run git status in ${folder}: git says what it needs`);
 }
 
 /** Makes a repository of the files in a folder, with one commit on `main`, as somebody who tries giro would. */

@@ -15,6 +15,7 @@ function project({ top = {}, ...rest }: Parts): Project {
     testNames: [],
     hooks: [],
     specs: [],
+    isRepository: true,
     hasCommit: true,
     hasClaude: false,
     ...rest,

@@ -82,7 +82,7 @@ describe('giro init', () => {
 
   test('decides from what was read alone: a project that says nothing gets a policy with a hole, and is told', () => {
     const nothing = { names: new Set(['x']), files: new Map(), testNames: [], hooks: [], specs: [] };
-    const plan = planInit({ ...nothing, name: 'x', hasCommit: true, hasClaude: true });
+    const plan = planInit({ ...nothing, name: 'x', isRepository: true, hasCommit: true, hasClaude: true });
     expect(plan.found).toEqual(['no test command']);
     expect(plan.missing).toEqual(['name at least one gate under [verify] in giro.toml']);
     expect(plan.files.map((file) => file.path).at(0)).toBe('giro.toml');
@@ -168,12 +168,24 @@ describe('giro init', () => {
     expect(toml).not.toContain('husky/_');
   });
 
-  test('ends with 1 and the fix outside a repository, writing nothing', async () => {
+  test('in a folder that is no repository yet writes the same, and says how to make it one', async () => {
     const { path: folder } = await temporaryFolder();
+    await mkdir(path.join(folder, 'node_modules'));
+    const { code, lines } = await init(folder);
+    expect(code).toBe(0);
+    expect((await readdir(folder)).sort()).toEqual(['docs', 'giro.toml', 'node_modules']);
+    expect(lines.join('\n')).toMatch(
+      /next +make this folder a repository.*: echo node_modules > \.gitignore && git init && git add -A && git commit/,
+    );
+  });
+
+  test('ends with 1 where git refuses a repository, writing nothing', async () => {
+    const { path: folder } = await temporaryFolder();
+    await writeFile(path.join(folder, '.git'), 'gitdir: /nowhere\n');
     const { code, lines } = await init(folder);
     expect(code).toBe(1);
-    expect(lines.join('\n')).toContain('fix: go to your project, or make it a repository: git init');
-    expect(await readdir(folder)).toEqual([]);
+    expect(lines.join('\n')).toContain('git says what it needs');
+    expect(await readdir(folder)).toEqual(['.git']);
   });
 
   test('ends with 1 in a bare repository', async () => {

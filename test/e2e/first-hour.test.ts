@@ -17,11 +17,15 @@ describe('the mistakes of the first hour are refused with their fix', () => {
     const project = await makeProject({ issues: { '01-a': {} } });
     const outside = join(project.folder, 'outside');
     await mkdir(outside);
-    for (const args of [['implement', 's1'], ['status'], ['init']]) {
+    for (const args of [['implement', 's1'], ['status']]) {
       const run = await project.giro(args, { cwd: outside });
       expect([args[0], run.code, run.stdout]).toEqual([args[0], 1, '']);
       expect(run.stderr).toContain('git init');
     }
+    // Whoever begins with an empty folder gets the files, and the way from there.
+    const init = await project.giro(['init'], { cwd: outside });
+    expect([init.code, init.stderr]).toEqual([0, '']);
+    expect(init.stdout).toMatch(/wrote +giro\.toml[\s\S]*make this folder a repository.*git init/);
   });
 
   test('no commit', async () => {

@@ -213,7 +213,8 @@ describe('describing a repository before anything runs', () => {
 
   test('gives its root, from a folder inside and through a link, and whether there is a commit', async () => {
     const repository = await makeRepository({ files: { 'a/b/c.txt': 'c' } });
-    const value = { root: repository.path, hooksFolder: join(repository.path, '.git/hooks'), hasCommit: true };
+    const hooksFolder = join(repository.path, '.git/hooks');
+    const value = { root: repository.path, isRepository: true, hooksFolder, hasCommit: true };
     expect(await describeAt(repository, repository.path)).toEqual({ ok: true, value });
     const link = join(repository.folder, 'link');
     await symlink(join(repository.path, 'a'), link);
@@ -251,10 +252,11 @@ describe('describing a repository before anything runs', () => {
     expect(await readdir(repository.home)).toEqual([]);
   });
 
-  test('says what is wrong with the fix: no repository, a bare one, one that git refuses', async () => {
+  test('says that there is none, and what is wrong with the fix: a bare one, one that git refuses', async () => {
     const repository = await makeRepository();
-    expect(await describeAt(repository, repository.home)).toMatchObject({
-      failure: { kind: 'environment', hint: expect.stringContaining('git init && git add') as unknown },
+    expect(await describeAt(repository, repository.home)).toEqual({
+      ok: true,
+      value: { root: repository.home, isRepository: false, hooksFolder: null, hasCommit: false },
     });
     const bare = await makeRepository({ bare: true, files: null });
     expect(await describeAt(bare, bare.path)).toMatchObject({

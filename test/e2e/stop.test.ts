@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Event } from '../../src/event.js';
+import { makeBarrier, makeBell } from '../rig/fifo.js';
 import {
   eventsOf,
   makeProject,
@@ -17,17 +18,26 @@ import {
 const patient = [
   'echo partial > "$GIRO_ISSUE.part"',
   'echo x >> "$HOME/ready"',
-  'while [ ! -f "$HOME/go" ]; do sleep 0.05; done',
+  ': < "$HOME/go"',
   'echo x > "$GIRO_ISSUE.txt"',
   '',
 ].join('\n');
 
-const letGo = (project: Project): Promise<void> => writeFile(join(project.home, 'go'), '');
-
 const machineFolder = (project: Project): string => join(project.path, '.git', 'giro');
 
-async function patientProject(setup: Partial<ProjectSetup> = {}): Promise<Project> {
-  return makeProject({ issues: { '01-a': {}, '02-b': {} }, agent: patient, ...setup });
+/** A project of patient agents. */
+interface PatientProject extends Project {
+  /** Waits until so many agents have begun to work. */
+  readonly ready: (count: number) => Promise<unknown>;
+  /** Lets those that work and all later ones come to their end. */
+  readonly letGo: () => Promise<void>;
+}
+
+async function patientProject(setup: Partial<ProjectSetup> = {}): Promise<PatientProject> {
+  const project = await makeProject({ issues: { '01-a': {}, '02-b': {} }, agent: patient, ...setup });
+  const bell = await makeBell(join(project.home, 'ready'));
+  const barrier = await makeBarrier(join(project.home, 'go'));
+  return Object.assign(project, { ready: bell.rung, letGo: barrier.open });
 }
 
 /** Adds one more Spec with one Issue. */
@@ -37,15 +47,6 @@ async function addSpec(project: Project, name: string, frontmatter = ''): Promis
     `---\nstate: draft\n${frontmatter}---\n# Spec ${name}\n\nWanted.\n`,
   );
   await project.write(`docs/specs/${name}/issues/01-a.md`, '---\nstate: ready\n---\n# Issue\n\nDo it.\n');
-}
-
-/** Waits until so many agents have begun to work. */
-async function ready(project: Project, count: number): Promise<void> {
-  for (;;) {
-    const text = await readFile(join(project.home, 'ready'), 'utf8').catch(() => '');
-    if (text.split('\n').length > count) return;
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
 }
 
 const lastLine = (run: GiroRun): string | undefined =>
@@ -68,7 +69,7 @@ describe('giro stop', () => {
     const linked = join(project.folder, 'linked');
     await project.git('worktree', 'add', '-q', linked);
     const running = await startAt(project, 'attempt.started');
-    await ready(project, 2);
+    await project.ready(2);
     const before = await project.git('for-each-ref', 'refs/heads/main');
     const stop = await project.giro(['stop'], { cwd: linked });
     expect([stop.code, stop.stderr]).toEqual([0, '']);
@@ -91,7 +92,7 @@ describe('giro stop', () => {
 
     const again = await project.giro(['stop']);
     expect([again.code, again.stdout]).toEqual([0, 'nothing runs here, there is nothing to stop\n']);
-    await letGo(project);
+    await project.letGo();
     expect((await project.implement()).code).toBe(0);
     expect(await project.show('giro/s1', '01-a.part')).toBe('partial');
   });
@@ -101,7 +102,7 @@ describe('giro stop', () => {
     await addSpec(project, 's2');
     await addSpec(project, 's3');
     const runs = await Promise.all(['s1', 's2', 's3'].map((spec) => startAt(project, 'attempt.started', spec)));
-    await ready(project, 4);
+    await project.ready(4);
     const one = await project.giro(['stop', 'docs/specs/s2', '--json']);
     expect(one.code).toBe(0);
     expect(JSON.parse(one.stdout)).toMatchObject({
@@ -134,7 +135,7 @@ describe('giro stop', () => {
     const policy = await readFile(join(project.path, 'giro.toml'), 'utf8');
     await project.write('giro.toml', policy.replace('grace = "1s"', 'grace = "5m"'));
     const running = await startAt(project, 'attempt.started');
-    await ready(project, 1);
+    await project.ready(1);
     const patience = await project.giro(['stop', '--wait', '1s']);
     expect(patience.code).toBe(1);
     expect(patience.stderr).toMatch(/s1 has not ended after 1\.\d s: it is ending its agents and saving state/);
@@ -154,7 +155,7 @@ describe('giro stop', () => {
   test('says that a suspended giro does not answer; --now wakes it, and it ends in good order', async () => {
     const project = await patientProject({ issues: { '01-a': {} } });
     const running = await startAt(project, 'attempt.started');
-    await ready(project, 1);
+    await project.ready(1);
     running.kill('SIGSTOP');
     const stop = await project.giro(['stop', 's1', '--wait', '1s']);
     expect(stop.code).toBe(1);
@@ -172,7 +173,7 @@ describe('giro stop', () => {
 test('giro stop ends what a giro that was killed left running, and the next run takes up what it left', async () => {
   const project = await patientProject({ issues: { '01-a': {} } });
   const running = await startAt(project, 'attempt.started');
-  await ready(project, 1);
+  await project.ready(1);
   running.kill('SIGKILL');
   await running.ended;
   const other = await project.giro(['stop', 's1', '--json']);
@@ -181,7 +182,7 @@ test('giro stop ends what a giro that was killed left running, and the next run 
   expect(other.stdout).toContain('"startedFor":"the agent of 01-a, attempt 1"');
   expect((await project.giro(['stop'])).stdout).toBe('nothing runs here, there is nothing to stop\n');
   expect((await project.giro(['status', 's1'])).stdout).not.toContain('left running');
-  await letGo(project);
+  await project.letGo();
   const run = await project.implement();
   expect(run.code).toBe(0);
   expect(eventsOf(run, 'run.notice').filter(({ message }) => message.includes('ended now'))).toEqual([]);
@@ -192,7 +193,7 @@ describe('a backlog', () => {
     const project = await patientProject({ issues: { '01-a': {} } });
     await addSpec(project, 's2');
     const running = await startAt(project, 'attempt.started', 'docs/specs');
-    await ready(project, 2);
+    await project.ready(2);
     const stop = await project.giro(['stop', 'docs/specs']);
     expect(stop.code).toBe(0);
     expect(stop.stdout).toContain('stopped the backlog (s1, s2) after ');
@@ -216,7 +217,7 @@ describe('a backlog', () => {
     await addSpec(project, 's2');
     await addSpec(project, 's3', 'depends-on: [s1]\n');
     const running = await startAt(project, 'attempt.started', 'docs/specs');
-    await ready(project, 2);
+    await project.ready(2);
     const early = await project.giro(['stop', 's3']);
     expect([early.code, early.stdout]).toMatchObject([
       0,
@@ -225,7 +226,7 @@ describe('a backlog', () => {
     const stop = await project.giro(['stop', 's1', '--now']);
     expect([stop.code, stop.stderr]).toEqual([0, '']);
     expect(running.child.exitCode).toBeNull();
-    await letGo(project);
+    await project.letGo();
     const run = await running.ended;
     expect(run.code).toBe(2);
     const [finished] = eventsOf(run, 'backlog.finished');
@@ -248,56 +249,57 @@ describe('a backlog', () => {
 describe('whatever a run is at, a stop ends it and the same command goes on', () => {
   test('planning', async () => {
     const plan = JSON.stringify({ issues: [{ slug: 'a', title: 'A', body: 'Do a.' }] });
-    const agent = `if [ "$GIRO_ROLE" = planner ]; then echo x >> "$HOME/ready"; [ -f "$HOME/go" ] || sleep 60; echo '${plan}'; exit 0; fi\necho x > a.txt\n`;
-    const project = await makeProject({ issues: {}, agent });
+    const agent = `if [ "$GIRO_ROLE" = planner ]; then echo x >> "$HOME/ready"; : < "$HOME/go"; echo '${plan}'; exit 0; fi\necho x > a.txt\n`;
+    const project = await patientProject({ issues: {}, agent });
     const running = await startAt(project, 'spec.plan.started');
-    await ready(project, 1);
+    await project.ready(1);
     expect((await project.giro(['stop', 's1'])).code).toBe(0);
     const run = await running.ended;
     expect([run.code, lastLine(run)]).toEqual([2, 'stopped: giro stop ended it; go on with: giro implement s1']);
-    await letGo(project);
+    await project.letGo();
     expect((await project.implement()).code).toBe(0);
   });
 
   test('judging: no agent is paid again', async () => {
-    const project = await makeProject({
+    const project = await patientProject({
       issues: { '01-a': {} },
-      verify: 'test = \'[ ! -f 01-a.txt ] || { echo x >> "$HOME/ready"; [ -f "$HOME/go" ] || sleep 60; }\'',
+      agent: 'echo x > 01-a.txt\n',
+      verify: 'test = \'[ ! -f 01-a.txt ] || { echo x >> "$HOME/ready"; : < "$HOME/go"; }\'',
     });
     const running = await startAt(project, 'attempt.finished');
-    await ready(project, 1);
+    await project.ready(1);
     expect((await project.giro(['stop', 's1'])).code).toBe(0);
     const run = await running.ended;
     expect([run.code, lastLine(run)]).toEqual([2, 'stopped: giro stop ended it; go on with: giro implement s1']);
-    await letGo(project);
+    await project.letGo();
     const again = await project.implement();
     expect([again.code, eventsOf(again, 'attempt.started')]).toEqual([0, []]);
   });
 
   test('the base, and its set-up', async () => {
-    const waits = 'echo x >> \\"$HOME/ready\\"; [ -f \\"$HOME/go\\" ] || sleep 60';
+    const waits = 'echo x >> \\"$HOME/ready\\"; : < \\"$HOME/go\\"';
     for (const setup of [{ verify: `test = "${waits}"` }, { toml: `[worktree]\nsetup = "${waits}"\n` }]) {
-      const project = await makeProject({ issues: { '01-a': {} }, ...setup });
+      const project = await patientProject({ issues: { '01-a': {} }, ...setup });
       const running = await startAt(project, 'run.started');
-      await ready(project, 1);
+      await project.ready(1);
       const stop = await project.giro(['stop', 's1']);
       expect([stop.code, stop.stderr]).toEqual([0, '']);
       const run = await running.ended;
       expect([run.code, lastLine(run)]).toEqual([2, 'stopped: giro stop ended it; go on with: giro implement s1']);
-      await letGo(project);
+      await project.letGo();
       expect((await project.implement()).code).toBe(0);
     }
   });
 
   test('waiting for a usage limit', async () => {
     const limited =
-      'if [ ! -f "$HOME/go" ]; then echo \'{"status":"unavailable","reason":"usage-limit"}\' > "$GIRO_ENVELOPE"; exit 75; fi\necho x > "$GIRO_ISSUE.txt"\n';
+      'if [ ! -f "$HOME/allowed" ]; then echo \'{"status":"unavailable","reason":"usage-limit"}\' > "$GIRO_ENVELOPE"; exit 75; fi\necho x > "$GIRO_ISSUE.txt"\n';
     const project = await makeProject({ issues: { '01-a': {}, '02-b': {} }, agent: limited });
     const running = await startAt(project, 'issue.retrying');
     expect((await project.giro(['stop'])).code).toBe(0);
     const run = await running.ended;
     expect([run.code, lastLine(run)]).toEqual([2, 'stopped: giro stop ended it; go on with: giro implement s1']);
-    await letGo(project);
+    await writeFile(join(project.home, 'allowed'), '');
     expect((await project.implement()).code).toBe(0);
   });
 });
@@ -308,7 +310,7 @@ describe('a STOP file', () => {
   test('ends a run as giro stop does, and keeps the next from starting until it is taken away', async () => {
     const project = await patientProject({ issues: { '01-a': {} } });
     const running = await startAt(project, 'attempt.started');
-    await ready(project, 1);
+    await project.ready(1);
     await writeFile(stopFile(project), 'the disk\u001b[2J is replaced\nby Ann\n');
     const run = await running.ended;
     const goOn = `go on with: rm '${stopFile(project)}' && giro implement s1`;
@@ -337,7 +339,7 @@ describe('a STOP file', () => {
       expect(await readdir(join(machineFolder(project), 'runs'))).toEqual(runs);
     });
     await rm(stopFile(project));
-    await letGo(project);
+    await project.letGo();
     expect((await project.implement()).code).toBe(0);
   });
 
@@ -347,9 +349,9 @@ describe('a STOP file', () => {
     await mkdir(machineFolder(project), { recursive: true });
     await writeFile(stopFile(project, 'STOP.s2'), '');
     const running = await startAt(project, 'attempt.started', 'docs/specs');
-    await ready(project, 1);
+    await project.ready(1);
     expect((await project.giro(['implement', 's2'])).code).toBe(2);
-    await letGo(project);
+    await project.letGo();
     const run = await running.ended;
     expect(run.code).toBe(2);
     expect(lastLine(run)).toBe(

@@ -37,6 +37,7 @@ import { planningOf } from './planning.js';
 import { branchOf, movedBase, movedNotice } from './moved-base.js';
 import { alongNotices } from './stacking.js';
 import { Pickup } from './pickup.js';
+import { submoduleNotices } from './submodules-notice.js';
 import { withRedGreen } from './red-green.js';
 import { openWorkshop, workRoot, type Workshop } from './workshop.js';
 
@@ -87,6 +88,9 @@ export async function runWith(request: EngineRequest, parts: EngineParts): Promi
   sayNotices({ prepared, emit }, [...before]);
   const hooks = await parts.hooksNotice({ folder: request.top, own: request.own, policy: prepared.policy });
   if (hooks !== null) emit({ type: 'run.notice', level: 'warning', message: hooks });
+  const { tree } = await git.readCommit(prepared.tip ?? base);
+  for (const message of await submoduleNotices({ git, tree, top: request.top, policy: prepared.policy }))
+    emit({ type: 'run.notice', level: 'warning', message });
   const leftovers = parts.openLeftovers({ ...request, ...leftoversOf(request) });
   const withstood = await leftovers.endEarlier();
   if (withstood !== null) return failed(withstood);

@@ -16,7 +16,8 @@ export interface ReflogEntry {
 }
 
 const quick = { sync: false } as const;
-const kept = new Set(['HEAD', 'commondir', 'gitdir', 'locked', 'index', 'logs']);
+/** `modules`: repositories of submodules, which may hold commits that are nowhere else (`submodules.ts`). */
+const kept = new Set(['HEAD', 'commondir', 'gitdir', 'locked', 'index', 'logs', 'modules']);
 
 /** What the link file in the folder holds. */
 function linkText(adminDir: string): string {

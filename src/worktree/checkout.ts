@@ -20,6 +20,7 @@ import { removeFound, removeTraps, surveyFolder } from './guard.js';
 import { treeMode } from './objects.js';
 import { ignorePattern, madeBySetup, type Setup, type SetupFailure, type Vacate } from './setup.js';
 import type { Slot, Slots } from './slots.js';
+import { dropSetupRepositories, submodulesOf } from './submodules.js';
 import { writeThrowawayRepository } from './throwaway.js';
 import { Trash } from './trash.js';
 
@@ -45,7 +46,16 @@ export type WithCheckout = <T>(
 export interface CheckoutPorts {
   readonly git: Pick<
     Git,
-    'commonDir' | 'hash' | 'editTree' | 'readTree' | 'checkOut' | 'advanceFolder' | 'cleanFolder' | 'changedFiles'
+    | 'commonDir'
+    | 'hash'
+    | 'editTree'
+    | 'readTree'
+    | 'readPath'
+    | 'listTree'
+    | 'checkOut'
+    | 'advanceFolder'
+    | 'cleanFolder'
+    | 'changedFiles'
   >;
   readonly policy: Pick<WorktreePolicy, 'keep'>;
   /** Folder for the checkouts of this Spec. */
@@ -219,6 +229,7 @@ class CheckoutPool {
     const done = await setup({ folder, tree, slot, stamp, name: basename(folder), pristine: true, isolate });
     if (!done.ok) return done;
     if (done.value.ran) {
+      await dropSetupRepositories(folder, await submodulesOf(git, tree));
       const changed = await git.changedFiles(folder, index);
       if (changed.length > 0) {
         notice(`[worktree] setup rewrites tracked files, which were put back: ${changed.slice(0, 5).join(', ')}`);

@@ -62,6 +62,14 @@ export async function findSources(userTop: string, patterns: readonly string[]):
   return [...found.values()].sort((left, right) => (left.path < right.path ? -1 : 1));
 }
 
+/** Whether patterns name a folder, or what is in it. */
+export function isCopied(patterns: readonly string[], folder: string): boolean {
+  return patterns.some((pattern) => {
+    const matches = picomatch(pattern.replace(/\/$/, ''), { dot: true });
+    return matches(folder) || matches(`${folder}/file`);
+  });
+}
+
 interface Walk {
   readonly userTop: string;
   readonly found: Map<string, Source>;

@@ -6,6 +6,7 @@ import { silencingOptions } from './git-environment.js';
 import { diffFormat, TreeDiffer } from './git-diff.js';
 import { Folders } from './git-folders.js';
 import { Objects } from './git-objects.js';
+import { askForeign } from './git-modules.js';
 import { logFormat, parseDiff, parseLog, parseMerge, parseTreeList } from './git-parse.js';
 import { PrivateDir } from './git-private.js';
 import { assertRefName, FileRefs, ProcessRefs, RefMover, type RefReader } from './git-refs.js';
@@ -14,6 +15,8 @@ import {
   type CommitInfo,
   type EntryChange,
   type FileChange,
+  type ForeignAnswer,
+  type ForeignQuestion,
   type Git,
   type GitCall,
   type GitMachine,
@@ -352,6 +355,10 @@ export class Repository implements Git {
 
   cleanFolder(folder: string, index: string, keep: readonly string[]): Promise<void> {
     return this.#folders.clean(folder, index, keep);
+  }
+
+  askForeign(question: ForeignQuestion): Promise<ForeignAnswer> {
+    return askForeign((call) => this.#reading(call), question);
   }
 
   addWorktree(folder: string, commit: Oid, reason: string): Promise<Result<{ readonly adminDir: string }>> {

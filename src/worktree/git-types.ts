@@ -108,6 +108,26 @@ export interface LinkedWorktree {
   readonly locked: string | null;
 }
 
+/** What is asked about another repository. */
+export interface ForeignQuestion {
+  /** Its git dir. */
+  readonly gitDir: string;
+  /** The commit that is pinned. */
+  readonly commit: Oid;
+  /** Everything that somebody may have made there. */
+  readonly tips: readonly Oid[];
+  /** What came from elsewhere. */
+  readonly known: readonly Oid[];
+}
+
+/** What another repository holds. */
+export interface ForeignAnswer {
+  /** The tree of the pinned commit; `null` when it is not there. */
+  readonly tree: Oid | null;
+  /** Whether a tip is not behind what is known, or that cannot be told. */
+  readonly hasOwn: boolean;
+}
+
 /** One repository. Every method is safe to call at any time, also several at once. */
 export interface Git {
   readonly commonDir: string;
@@ -174,6 +194,9 @@ export interface Git {
   isUntouched(folder: string, index: string): Promise<boolean>;
   /** Removes everything from a folder that its index does not track, also ignored files and nested repositories, but not `keep`. */
   cleanFolder(folder: string, index: string, keep: readonly string[]): Promise<void>;
+
+  /** Asks about the objects of another repository, of which nothing else is read. */
+  askForeign(question: ForeignQuestion): Promise<ForeignAnswer>;
 
   /** Registers a locked, detached worktree without files at a folder that does not exist yet. */
   addWorktree(folder: string, commit: Oid, reason: string): Promise<Result<{ readonly adminDir: string }>>;

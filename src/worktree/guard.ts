@@ -17,7 +17,8 @@ import { treeMode } from './objects.js';
 import { namesOf } from './tree-names.js';
 
 const linkMode = '120000';
-const submoduleMode = '160000';
+/** Mode of a submodule in a tree. */
+export const submoduleMode = '160000';
 const maxFindings = 20;
 
 /** What was found on the disk below a folder. */
@@ -247,7 +248,7 @@ export function surveyFindings({
 
 /** Finds what may not be in a tree, among what is new or changed since `base`: what the base has stays as it is. */
 export async function inspectTree(
-  git: Pick<Git, 'readTree' | 'changedEntries' | 'readBlob'>,
+  git: Pick<Git, 'readTree' | 'changedEntries' | 'readBlob' | 'readPath'>,
   base: Oid,
   taken: Oid,
 ): Promise<readonly Finding[]> {
@@ -261,6 +262,8 @@ export async function inspectTree(
         const path = prefix + name;
         if (is?.mode === treeMode) await visit(was?.mode === treeMode ? was.oid : null, is.oid, `${path}/`);
         if (is?.mode === submoduleMode) findings.push(submoduleFinding(path));
+        else if (was?.mode === submoduleMode && (await isNamedAsBefore(git, base, taken)))
+          findings.push(lostSubmodule(path));
         if (is?.mode === linkMode) findings.push(...linkFinding(path, (await git.readBlob(is.oid)).toString()));
       }),
     );
@@ -281,6 +284,23 @@ function submoduleFinding(path: string): Finding {
     message: refused(
       'submodule',
       `a submodule pointer that is new or changed: ${printable(path)}; put back what was there`,
+    ),
+  };
+}
+
+/** A submodule that goes together with its section in `.gitmodules` is a change like any other. */
+async function isNamedAsBefore(git: Pick<Git, 'readPath'>, base: Oid, taken: Oid): Promise<boolean> {
+  const [before, after] = await Promise.all([base, taken].map((tree) => git.readPath(tree, '.gitmodules')));
+  return after !== null && before?.oid === after?.oid;
+}
+
+function lostSubmodule(path: string): Finding {
+  return {
+    rule: 'submodule',
+    file: path,
+    message: refused(
+      'submodule',
+      `the submodule ${printable(path)} is gone, though .gitmodules names it: put back its folder, empty if need be`,
     ),
   };
 }

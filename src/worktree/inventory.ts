@@ -10,8 +10,9 @@ import { readFacts, type Facts } from './facts.js';
 import { GitError, type Git, type LinkedWorktree, type TreeTarget } from './git-types.js';
 import { surveyFolder } from './guard.js';
 import { holdsOnly, isKnownTree, presentTrees } from './known.js';
-import { notesOn } from './place.js';
+import { notesOn, storeOf } from './place.js';
 import { ignorePattern, madeBySetup } from './setup.js';
+import { isSafe, Submodules, submodulesOf, withPointers, type Submodule } from './submodules.js';
 import { readTraces, stashEntries } from './traces.js';
 
 /** Something that git ignores, or that set-up made: the topmost path of it. */
@@ -63,7 +64,12 @@ export async function takeInventory(request: InventoryRequest): Promise<Inventor
   const made = await madeBySetup(notes.stamp);
   if (!(await hasOwnLink(folder, adminDir))) return unclear('its .git was changed or removed');
   // git is to look at nothing that could run something, or that it would wait for.
-  const { repositories, unreadable, traps } = await surveyFolder(folder, new Set(made));
+  const facts = await readFacts(notes.facts);
+  const submodules = await submodulesOf(git, facts?.shown ?? linked.head);
+  const paths = submodules.map(({ path }) => path);
+  const survey = await surveyFolder(folder, new Set(made.filter((path) => !paths.includes(path))));
+  const { unreadable, traps } = survey;
+  const repositories = survey.repositories.filter((path) => !paths.some((one) => path.startsWith(`${one}/`)));
   if (repositories[0] !== undefined) return unclear(`a repository of its own is in it: ${repositories[0]}`);
   if (unreadable[0] !== undefined) return unclear(`a folder in it cannot be read: ${unreadable[0]}`);
   if (traps[0] !== undefined) return unclear(`what git would wait for is in it: ${traps[0]}`);
@@ -71,8 +77,11 @@ export async function takeInventory(request: InventoryRequest): Promise<Inventor
   await makeFolder(scratch);
   await removeTree(index);
   try {
-    const facts = await readFacts(notes.facts);
-    const tree = await git.snapshotFolder(folder, index, made.map(ignorePattern));
+    const unsafe = await unsafeSubmodule(request, submodules, survey.repositories);
+    if (unsafe !== null) return unclear(unsafe);
+    // What is in submodules was looked at; git is not to see their repositories.
+    const files = await git.snapshotFolder(folder, index, [...made, ...paths].map(ignorePattern));
+    const tree = await withPointers(git, files, { folder, submodules });
     const unsaved = await unsavedIn(request, tree, facts);
     const strays = await straysIn(request, tree, facts);
     const ignored = await ignoredIn(folder, new Set((await git.listTree(tree)).map(({ path }) => path)), new Set(made));
@@ -81,6 +90,19 @@ export async function takeInventory(request: InventoryRequest): Promise<Inventor
     if (!(error instanceof GitError)) throw error;
     return unclear(`git cannot read it: ${error.stderr.trim()}`);
   }
+}
+
+async function unsafeSubmodule(
+  { git, linked: { folder, adminDir } }: InventoryRequest,
+  submodules: readonly Submodule[],
+  repositories: readonly string[],
+): Promise<string | null> {
+  const room = new Submodules({ git, folder, adminDir, store: storeOf(folder) });
+  const held = await room.look(submodules, repositories);
+  const unsafe = held.find((one) => !isSafe(one));
+  if (unsafe !== undefined) return `commits or changes that are nowhere else are in its submodule ${unsafe.path}`;
+  const [orphan] = await room.orphans(held);
+  return orphan === undefined ? null : `commits of a submodule that are nowhere else are in ${orphan}`;
 }
 
 function unclear(why: string): Inventory {

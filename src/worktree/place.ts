@@ -9,14 +9,27 @@ import type { Finding, IssueId, Oid, SpecSlug } from '../issue.js';
 import type { Clock } from '../platform/clock.js';
 import { kindOf, rename } from '../platform/files.js';
 import { makeFolder, removeTree } from '../platform/folders.js';
+import { keepGitDirs, moveSubmodule, setAside, type AsideOwner } from './aside.js';
 import { giveIndex, hasOwnLink, headOf, resetAdmin, writeLink } from './admin.js';
 import { readFacts, writeFacts } from './facts.js';
 import { GitError, type Git, type LinkedWorktree } from './git-types.js';
 import { inspectTree, refusedRepositories, removeFound, surveyFindings, surveyFolder } from './guard.js';
 import { holdsOnly, isKnownTree, presentTrees } from './known.js';
+import { treeMode } from './objects.js';
 import { saveCommit } from './salvage.js';
 import { ignorePattern, madeBySetup, type Setup, type SetupFailure, type Vacate } from './setup.js';
 import type { Slot, Slots } from './slots.js';
+import {
+  beside,
+  dropSetupRepositories,
+  isSafe,
+  submoduleFindings,
+  Submodules,
+  submodulesOf,
+  withPointers,
+  type Held,
+  type Submodule,
+} from './submodules.js';
 import { writeThrowawayRepository } from './throwaway.js';
 import { readTraces, stashEntries, type Stray } from './traces.js';
 
@@ -78,7 +91,7 @@ export function lockReason(spec: SpecSlug, issue: IssueId): string {
 }
 
 /** Engine storage of a folder, beside it so that it is there for the next run. */
-function storeOf(folder: string): string {
+export function storeOf(folder: string): string {
   return join(dirname(folder), 'store', basename(folder));
 }
 
@@ -119,6 +132,9 @@ export class Place {
   #special: readonly string[] = [];
   #stashes: readonly string[] = [];
   #made: readonly string[] = [];
+  readonly #submodules: Submodules;
+  /** What was in the submodules of the folder when it was rescued. */
+  #held: readonly Held[] = [];
 
   private constructor(ports: PlacePorts, origin: PlaceOrigin) {
     this.#ports = ports;
@@ -131,6 +147,8 @@ export class Place {
     const notes = notesOn(origin.folder);
     this.#stamp = notes.stamp;
     this.#facts = notes.facts;
+    const { git } = ports;
+    this.#submodules = new Submodules({ git, folder: this.folder, adminDir: this.#adminDir, store: this.#store });
   }
 
   /** Of a folder that was just registered and is empty. */
@@ -148,6 +166,7 @@ export class Place {
     // An index survives a kill, but nobody vouches for it: every file is read again. And a kill may have come before the
     // place for the next one was made.
     await removeTree(place.#index);
+    await place.#submodules.forgetIndexes();
     await makeFolder(place.#store);
     place.standing = 'left';
     place.#commit = facts?.commit ?? head;
@@ -176,11 +195,14 @@ export class Place {
     this.#special = [];
     if ((await this.rescue(order)) === 'untouched') return;
     await this.#ports.git.cleanFolder(this.folder, this.#index, keep);
+    await this.#submodules.drop(this.#held);
   }
 
   /** Whether nothing is in the folder but what the last taking back has put into a tree. */
   async #isAsTaken(): Promise<boolean> {
     if (!this.#takenBack || (await kindOf(this.folder)) !== 'folder') return false;
+    // What is in submodules no index tells.
+    if ((await this.#submodulesShown()).length > 0 || (await this.#submodules.hasGitDirs())) return false;
     if (!(await hasOwnLink(this.folder, this.#adminDir))) return false;
     return this.#ports.git.isUntouched(this.folder, this.#index);
   }
@@ -208,8 +230,11 @@ export class Place {
       await git.checkOut(folder, this.#index, order.files);
     }
     shown();
-    const ready = await this.#setUp(order.files, pristine);
+    const submodules = await submodulesOf(git, order.files);
+    const ready = await this.#setUp(order.files, { pristine, submodules });
     if (!ready.ok) return ready;
+    await this.#submodules.note(submodules);
+    await this.#submodules.show(submodules);
     if (own === order.files) await giveIndex(this.#index, adminDir);
     if (!(await hasOwnLink(folder, adminDir))) await writeLink(folder, adminDir);
     const head = await headOf(adminDir, git);
@@ -222,7 +247,10 @@ export class Place {
     return ok(undefined);
   }
 
-  async #setUp(tree: Oid, pristine: boolean): Promise<Result<void, SetupFailure>> {
+  async #setUp(
+    tree: Oid,
+    { pristine, submodules }: { readonly pristine: boolean; readonly submodules: readonly Submodule[] },
+  ): Promise<Result<void, SetupFailure>> {
     const { git, setup, vacate } = this.#ports;
     const { folder, slot } = this;
     const index = this.#index;
@@ -235,6 +263,7 @@ export class Place {
     if (!done.ok) return done;
     if (!done.value.ran) return ok(undefined);
     await removeTree(join(folder, '.git'));
+    await dropSetupRepositories(folder, submodules);
     const changed = await git.changedFiles(folder, index);
     if (changed.length > 0) {
       this.say(`[worktree] setup rewrites tracked files, which were put back: ${changed.slice(0, 5).join(', ')}`);
@@ -249,9 +278,14 @@ export class Place {
       const traces = await this.#traces(null);
       return { tree: null, refused: [{ message: 'the folder of the work is gone' }], shown: this.#shown, ...traces };
     }
-    const survey = await surveyFolder(this.folder, new Set(this.#made));
-    const wrong = surveyFindings({ ...survey, repositories: await this.#refused(survey.repositories) });
+    const submodules = await this.#submodulesShown();
+    const survey = await surveyFolder(this.folder, beside(this.#made, submodules));
+    const { held, others } = await this.#submodules.lookInto(submodules, survey);
+    const repositories = await this.#refused(others);
+    const wrong = [...surveyFindings({ ...survey, repositories }), ...submoduleFindings(held)];
+    if (wrong.length === 0) await this.#submodules.hide(held);
     const snapshot = wrong.length > 0 ? failed(wrong) : await this.#snapshot();
+    await this.#submodules.show(submodules);
     const tree = snapshot.ok ? snapshot.value : null;
     if (tree !== null) this.#known = [...this.#known, tree];
     this.#surveyed = wrong.length === 0;
@@ -271,7 +305,7 @@ export class Place {
   async #snapshot(): Promise<Result<Oid, readonly Finding[]>> {
     const { git } = this.#ports;
     try {
-      const tree = await git.snapshotFolder(this.folder, this.#index, this.#made.map(ignorePattern));
+      const tree = await this.#files();
       const findings = await inspectTree(git, this.#shown ?? git.emptyTree, tree);
       if (findings.length === 0) return ok(tree);
       // Nothing that was refused may be in the index when git looks at the folder the next time.
@@ -292,12 +326,12 @@ export class Place {
     if (this.#untouched) return 'untouched';
     if ((await kindOf(this.folder)) !== 'folder') {
       await this.#replaceFolder();
+      await this.#keepGitDirs();
       await this.#saveTraces(null);
       return 'saved';
     }
     await this.#clearGit();
-    const { git } = this.#ports;
-    const tree = await git.snapshotFolder(this.folder, this.#index, this.#made.map(ignorePattern));
+    const tree = await this.#files();
     if (!(await this.#isSafe(tree, order))) await this.#saveFiles(tree);
     this.#known = [...this.#known, tree];
     await this.#saveTraces(tree);
@@ -312,11 +346,18 @@ export class Place {
   }
 
   async #saveFiles(tree: Oid): Promise<void> {
+    this.say(`files in its worktree that no commit has are kept as ${await this.#save(await this.#commitOf(tree))}`);
+  }
+
+  #withFiles(tree: Oid, path: string, files: Oid): Promise<Oid> {
+    return this.#ports.git.editTree(tree, new Map([[path, { mode: treeMode, oid: files }]]));
+  }
+
+  async #commitOf(tree: Oid, { parents }: { readonly parents?: readonly Oid[] } = {}): Promise<Oid> {
     const { git, clock } = this.#ports;
     const message = `giro: files found in the worktree of ${this.issue}`;
-    const parents = this.#commit === null ? [] : [this.#commit];
-    const commit = await git.writeCommit({ tree, parents, message, at: clock.now() });
-    this.say(`files in its worktree that no commit has are kept as ${await this.#save(commit)}`);
+    const own = this.#commit === null ? [] : [this.#commit];
+    return git.writeCommit({ tree, parents: parents ?? own, message, at: clock.now() });
   }
 
   /** Moves repositories that an agent made out of the folder: cleaning would remove them, and git must not look at them. */
@@ -324,22 +365,49 @@ export class Place {
     const top = join(this.folder, '.git');
     if ((await kindOf(top)) !== null && !(await hasOwnLink(this.folder, this.#adminDir))) {
       // While the folder was being filled it was the throw-away one of the set-up.
-      if (this.#filled) await this.#setAside('.git');
+      if (this.#filled) this.say(await setAside(this.#owner(), '.git'));
       else await removeTree(top);
     }
-    if (this.#surveyed) return;
-    const { repositories, traps } = await surveyFolder(this.folder, new Set(this.#made));
-    // A pipe or a device holds nothing that could be saved.
-    await removeFound(this.folder, traps);
-    for (const path of await this.#refused(repositories)) await this.#setAside(path);
+    const submodules = await this.#submodulesShown();
+    if (!this.#surveyed || submodules.length > 0 || (await this.#submodules.hasGitDirs())) {
+      const survey = await surveyFolder(this.folder, beside(this.#made, submodules));
+      // A pipe or a device holds nothing that could be saved.
+      await removeFound(this.folder, survey.traps);
+      const { held, others } = await this.#submodules.lookInto(submodules, { ...survey, traps: [] });
+      for (const one of held) if (!isSafe(one)) await this.#saveSubmodule(one);
+      this.#held = held.filter(isSafe);
+      await this.#submodules.hide(this.#held);
+      for (const path of await this.#refused(others)) this.say(await setAside(this.#owner(), path));
+      await this.#keepGitDirs();
+    }
   }
 
-  async #setAside(path: string): Promise<void> {
-    const unique = `${this.issue}-${randomBytes(4).toString('hex')}`;
-    const target = join(dirname(this.folder), 'aside', unique, path);
-    await makeFolder(dirname(target));
-    await rename(join(this.folder, path), target);
-    this.say(`${path} in its worktree is a repository of its own; it was moved to ${target}`);
+  async #saveSubmodule(held: Held): Promise<void> {
+    const { path, repository, content } = held;
+    if ((await kindOf(join(this.folder, path))) !== 'folder') return;
+    if (repository !== 'none' || content === null) {
+      this.say(await moveSubmodule(this.#owner(), held));
+      return;
+    }
+    const shown = this.#shown ?? this.#ports.git.emptyTree;
+    const [before] = await presentTrees(this.#ports.git, [held.before]);
+    // On top of what was there, so that it shows as what was changed.
+    const first = before === undefined ? null : await this.#commitOf(await this.#withFiles(shown, path, before));
+    const parents = first === null ? {} : { parents: [first] };
+    const commit = await this.#commitOf(await this.#withFiles(shown, path, content), parents);
+    const ref = await this.#save(commit);
+    this.say(`changes in the submodule ${path} of its worktree are kept as ${ref}`);
+    await this.#submodules.restore(path);
+  }
+
+  /** Moves repositories of submodules that are not in the folder any more out of the admin files, when they hold work. */
+  async #keepGitDirs(): Promise<void> {
+    for (const message of await keepGitDirs(this.#owner(), this.#held)) this.say(message);
+  }
+
+  #owner(): AsideOwner {
+    const { folder, issue } = this;
+    return { folder, issue, submodules: this.#submodules };
   }
 
   /** The folder was removed, or something else is there now: an empty one takes its place. */
@@ -353,6 +421,17 @@ export class Place {
     await removeTree(this.#stamp);
     await makeFolder(this.folder);
     this.#made = [];
+  }
+
+  #submodulesShown(): Promise<readonly Submodule[]> {
+    return submodulesOf(this.#ports.git, this.#shown ?? this.#commit);
+  }
+
+  /** Everything in the folder that is not ignored, nor made by set-up. */
+  async #files(): Promise<Oid> {
+    const { git } = this.#ports;
+    const tree = await git.snapshotFolder(this.folder, this.#index, this.#made.map(ignorePattern));
+    return withPointers(git, tree, { folder: this.folder, submodules: await this.#submodulesShown() });
   }
 
   #refused(repositories: readonly string[]): Promise<readonly string[]> {

@@ -57,6 +57,7 @@ export function openStore(store: Store, life: Life, watch: RefWatch & { readonly
     changedFiles: notSimulated,
     isUntouched: notSimulated,
     cleanFolder: notSimulated,
+    askForeign: notSimulated,
     addWorktree: notSimulated,
     removeWorktree: notSimulated,
     listWorktrees: () => life.read(() => []),

@@ -239,6 +239,20 @@ describe('the inspection of a tree', () => {
     expect(await inspectTree(rig.git, head, tree)).toHaveLength(3);
   });
 
+  test('finds a submodule that is gone, unless its section in .gitmodules went with it', async () => {
+    const repository = await makeRepository({ files: { 'src/a.ts': '' } });
+    const rig = await startRun(repository);
+    const head = await repository.head();
+    const names = ['100644', '[submodule "sub"]'] as const;
+    const base = await treeWith(rig, head, { sub: ['160000', ''], '.gitmodules': names });
+    const lost = await treeWith(rig, head, { '.gitmodules': names });
+    expect((await inspectTree(rig.git, base, lost)).map(({ rule, file }) => [rule, file])).toEqual([
+      ['submodule', 'sub'],
+    ]);
+    expect(await inspectTree(rig.git, base, await treeWith(rig, head, { '.gitmodules': ['100644', ''] }))).toEqual([]);
+    expect(await inspectTree(rig.git, base, await treeWith(rig, head, {}))).toEqual([]);
+  });
+
   test('keeps the list short', async () => {
     const repository = await makeRepository();
     const rig = await startRun(repository);

@@ -178,6 +178,10 @@ export interface Policy {
     readonly gates: number;
     /** Between SIGTERM and SIGKILL. */
     readonly graceMs: number;
+    /** Processes and threads of one agent, gate or set-up, with all that it starts. */
+    readonly processes: number;
+    /** Bytes of memory of the same; `null`: only the limit on all of a run together. */
+    readonly memoryBytes: number | null;
     /** Files that one Issue may change. */
     readonly files: number;
     /** Lines that one Issue may add and remove. */

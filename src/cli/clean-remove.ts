@@ -53,7 +53,7 @@ export async function removeOfSpec(ports: RemovePorts, spec: SpecSlug, shown: re
 /** What a giro that was killed left running would go on writing into what is removed. */
 function leftoversOf({ git, room, run, graceMs }: RemovePorts, spec: SpecSlug, notices: string[]): Leftovers {
   return openLeftovers({
-    ...{ commonDir: git.commonDir, spec, run, graceMs, root: join(room, spec), clock: systemClock },
+    ...{ commonDir: git.commonDir, spec, run, graceMs, limits: null, root: join(room, spec), clock: systemClock },
     emit: (event) => {
       if (event.type === 'run.notice') notices.push(event.message);
     },

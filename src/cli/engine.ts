@@ -123,10 +123,10 @@ function leftoversOf({
   git,
   prepared,
   cacheFolder,
-}: EngineRequest): Pick<LeftoversPorts, 'commonDir' | 'spec' | 'root' | 'graceMs'> {
+}: EngineRequest): Pick<LeftoversPorts, 'commonDir' | 'spec' | 'root' | 'graceMs' | 'limits'> {
   const { policy, spec } = prepared;
   const root = workRoot({ git, prepared, cacheFolder });
-  return { commonDir: git.commonDir, spec, root, graceMs: policy.limits.graceMs };
+  return { commonDir: git.commonDir, spec, root, graceMs: policy.limits.graceMs, limits: policy.limits };
 }
 
 function sayStarted(request: EngineRequest, base: Oid): void {

@@ -10,6 +10,7 @@ import type { Oid, SpecSlug } from '../issue.js';
 import type { Budgeting } from '../loop/budget.js';
 import { pauseMs, type Parking } from '../loop/parking.js';
 import type { Clock } from '../platform/clock.js';
+import type { Confinement } from '../platform/confinement.js';
 import { childEnvironment, type Environment } from '../platform/environment.js';
 import type { Policy } from '../policy.js';
 import { readingTree } from '../store/reading.js';
@@ -30,6 +31,7 @@ export interface JudgingRequest {
   readonly own: Readonly<Record<string, string | undefined>>;
   /** What everything that the run starts has in its environment. */
   readonly mark: Environment;
+  readonly confinement: Confinement;
   readonly clock: Clock;
   readonly readings: Readings;
   readonly budget: Budgeting;
@@ -39,11 +41,11 @@ export interface JudgingRequest {
 
 /** Makes what the judges of a run stand on. */
 export function judgePorts(request: JudgingRequest): JudgePorts {
-  const { git, spec, policy, top, own, mark, clock, readings, budget, parking, jitter } = request;
+  const { git, spec, policy, top, own, mark, confinement, clock, readings, budget, parking, jitter } = request;
   const definition = policy.drivers.byName.get(policy.roles.judge);
   if (definition === undefined) throw new Error(`no such driver: ${policy.roles.judge}`);
   return {
-    driver: withinBudget(createDriver(definition, { clock, repository: top, own }), budget),
+    driver: withinBudget(createDriver(definition, { clock, repository: top, own, confinement }), budget),
     contract: judgeContract,
     driverHash: createHash('sha256').update(JSON.stringify(definition)).digest('hex'),
     spec,

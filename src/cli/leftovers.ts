@@ -3,6 +3,13 @@ import type { Emit } from '../event.js';
 import type { Failure } from '../failure.js';
 import type { SpecSlug } from '../issue.js';
 import type { Clock } from '../platform/clock.js';
+import {
+  noConfinement,
+  openConfinement,
+  removeLeftGroups,
+  type Confinement,
+  type ProcessLimits,
+} from '../platform/confinement.js';
 import type { Environment } from '../platform/environment.js';
 import { realPath } from '../platform/links.js';
 import { formatMark, isOwnerDead, markVariable, newMark, repositoryMark, type RunMark } from '../platform/mark.js';
@@ -18,6 +25,8 @@ export interface LeftoversPorts {
   /** Where the worktrees and checkouts of the Spec are. */
   readonly root: string;
   readonly graceMs: number;
+  /** What may be started in a run; `null`: nothing is. */
+  readonly limits: ProcessLimits | null;
   readonly clock: Clock;
   readonly emit: Emit;
 }
@@ -26,6 +35,8 @@ export interface LeftoversPorts {
 export interface Leftovers {
   /** What every child of the run has in its environment. */
   readonly environment: Environment;
+  /** Where every child of the run is started. */
+  readonly confinement: Confinement;
   /**
    * Ends what a giro that is gone left of this Spec; the lock must be held. A failure: it cannot be ended, and the folder it
    * works in is not free.
@@ -42,6 +53,7 @@ export function openLeftovers(ports: LeftoversPorts): Leftovers {
   const { spec, run, graceMs, clock } = ports;
   const repository = repositoryMark(ports.commonDir);
   const mark = newMark({ repository, spec, run });
+  const confinement = ports.limits === null ? noConfinement : openConfinement(mark, ports.limits);
   const isOwn = ({ nonce }: RunMark): boolean => nonce === mark.nonce;
   const isEarlier = (one: RunMark): boolean => one.repository === repository && one.spec === spec && isOwnerDead(one);
   const said = new Set<number>();
@@ -61,19 +73,25 @@ export function openLeftovers(ports: LeftoversPorts): Leftovers {
 
   return {
     environment: { [markVariable]: formatMark(mark) },
+    confinement,
     async endEarlier() {
       const root = (await realPath(ports.root)) ?? ports.root;
       const { marked, above, strangers } = lookForMarked({ isMeant: isEarlier, folders: [root] });
       if (above.length > 0) return startedBy(above);
       sayStrangers(strangers);
-      if (marked.length === 0) return null;
+      if (marked.length === 0) {
+        removeLeftGroups();
+        return null;
+      }
       // Said first: one that does not end by itself takes the whole grace.
       notice(`left running by a giro that was killed, ended now: ${tellLeft(marked.map(leftProcess))}`);
       const { left } = await endAll(isEarlier);
+      removeLeftGroups();
       return left.length > 0 ? withstood(spec, left) : null;
     },
     async endOwn() {
       const { left } = await endAll(isOwn);
+      confinement.close();
       if (left.length > 0) notice(`cannot be ended: ${tellLeft(left.map(leftProcess))}`);
     },
     async vacate(folder, setup) {
@@ -117,6 +135,7 @@ export async function endLeftRunning(request: {
     graceMs,
     clock,
   });
+  removeLeftGroups();
   const stays = new Set(left.map(({ pid }) => pid));
   const ended = found.filter(({ pid }) => !stays.has(pid)).map(leftProcess);
   return { ended, withstood: left.map(leftProcess) };

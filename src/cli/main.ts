@@ -4,6 +4,7 @@ import { parseDuration } from '../platform/duration.js';
 import { keepHeapSmall } from '../platform/heap.js';
 import { addClean } from './clean-command.js';
 import { crashText } from './crash-text.js';
+import { addDoctor } from './doctor-command.js';
 import { deadlineFor, deadlineUntil, type Deadline } from './deadline.js';
 import type { ExitCode } from './exit.js';
 import { exitCodes, exitHelp } from './exit.js';
@@ -38,6 +39,7 @@ Examples:
   giro answer auth/03 "use cookies"  answer what an Issue asks
   giro stop                          stop what runs; the same command goes on from there
   giro clean                         remove what is safe to remove, with a question
+  giro doctor                        what this machine can do, and what it lacks
 
 ${exitHelp}`,
     );
@@ -47,6 +49,7 @@ ${exitHelp}`,
   addAnswer(program, end);
   addStop(program, end);
   addClean(program, { end, folder: folder(), terminal });
+  addDoctor(program, { end, folder: folder(), terminal });
   addInit(program, end);
   addDemo(program, end);
   return program;

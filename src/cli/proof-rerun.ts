@@ -91,7 +91,7 @@ async function openGates(
   };
   const leftovers = openLeftovers({
     ...{ commonDir: git.commonDir, spec, run: basename(runFolder), root: workRoot({ git, ...folders }) },
-    ...{ graceMs: policy.limits.graceMs, clock: systemClock, emit: () => undefined },
+    ...{ graceMs: policy.limits.graceMs, limits: policy.limits, clock: systemClock, emit: () => undefined },
   });
   const workshop = await openWorkshop({
     ...{ git, top, runFolder, shared, leftovers, ...folders },

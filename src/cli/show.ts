@@ -125,7 +125,8 @@ async function openBoard(terminal: Terminal, options: ShowOptions): Promise<Show
   };
 }
 
-function isUnicode(env: NodeJS.ProcessEnv): boolean {
+/** Whether a terminal shows more than ASCII, as its locale says. */
+export function isUnicode(env: NodeJS.ProcessEnv): boolean {
   const locale = env['LC_ALL'] ?? env['LC_CTYPE'] ?? env['LANG'] ?? '';
   return locale === '' || /utf-?8/i.test(locale);
 }

@@ -92,7 +92,7 @@ export async function openWorkshop(ports: WorkshopPorts): Promise<Result<Worksho
     emit({ type: 'run.notice', level: 'warning', message, ...(issue === undefined ? {} : { issue }) });
   };
   const setup = setupOf(ports, { shell: shell.value, notice });
-  const { vacate, environment: mark } = leftovers;
+  const { vacate, environment: mark, confinement } = leftovers;
   const common = { git, policy: policy.worktree, slots: ports.shared.slots, setup, vacate, notice };
   const worktrees = createWorktrees({ ...common, spec, root, clock, makers: foldersAtOnce() });
   const gateRoom = { root: join(root, 'gates'), baseSpecs: ports.baseSpecs, limit: policy.limits.gates };
@@ -106,7 +106,7 @@ export async function openWorkshop(ports: WorkshopPorts): Promise<Result<Worksho
     clear: (integrated) => clear(worktrees, integrated),
     verifier,
     baseline,
-    driver: createDriver(definition, { clock, repository: top, own }),
+    driver: createDriver(definition, { clock, repository: top, own, confinement }),
     parking: ports.shared.parking(definition.name),
     budget: ports.budget,
     planner: plannerOf(ports, readings),
@@ -143,6 +143,7 @@ function setupOf(ports: WorkshopPorts, parts: Pick<SetupPorts, 'shell' | 'notice
     graceMs: policy.limits.graceMs,
     signal,
     clock,
+    confinement: ports.leftovers.confinement,
     started: (message) => {
       emit({ type: 'run.notice', level: 'info', message });
     },
@@ -161,10 +162,11 @@ function foldersAtOnce(): number {
 
 function plannerOf(ports: WorkshopPorts, readings: Readings): Planner {
   const { git, prepared, top, own, clock, runFolder, signal } = ports;
+  const { confinement } = ports.leftovers;
   const { policy, spec } = prepared;
   const definition = driverOf(policy, policy.roles.planner);
   return createPlanner({
-    driver: createDriver(definition, { clock, repository: top, own }),
+    driver: createDriver(definition, { clock, repository: top, own, confinement }),
     policy,
     spec,
     withReading: async (commit, use) => {
@@ -197,8 +199,21 @@ function verifierOf(
   const { policy, spec } = prepared;
   const { budget, shared, jitter } = ports;
   const parking = shared.parking(policy.roles.judge);
-  const mark = ports.leftovers.environment;
-  const judges = judgePorts({ git, spec, policy, top, own, mark, clock, readings, budget, parking, jitter });
+  const { environment: mark, confinement } = ports.leftovers;
+  const judges = judgePorts({
+    git,
+    spec,
+    policy,
+    top,
+    own,
+    mark,
+    confinement,
+    clock,
+    readings,
+    budget,
+    parking,
+    jitter,
+  });
   const verifierPorts: VerifierPorts = {
     withCheckout,
     cache: createVerdictCache(ports.remember ? join(git.commonDir, 'giro', 'verdicts') : null),
@@ -210,6 +225,7 @@ function verifierOf(
     environment: (_slot, gate) => ({ ...childEnvironment(own, gate.env), ...mark, GIRO_SPEC: spec }),
     logFolder: join(runFolder, 'gates'),
     graceMs: policy.limits.graceMs,
+    confinement,
     toolFingerprint: fingerprint(policy.worktree, own),
     evidence: policy.evidence,
     baseline: (gate) => baseline.get(gate),

@@ -9,7 +9,7 @@ import { quote, type SourceText } from './diagnostic.js';
 import { readEvidence } from './evidence-table.js';
 import { readIntegrate } from './integrate-table.js';
 import { readDrivers, readRoles } from './driver-table.js';
-import { fileLimits, readProtect } from './protect-table.js';
+import { fileLimits, processLimits, readProtect } from './protect-table.js';
 import { parseToml, type TomlFile } from './toml.js';
 import { readGates } from './verify-table.js';
 import { readWorktree, readWorktreeInclude } from './worktree-table.js';
@@ -122,12 +122,13 @@ function readLimits(input: unknown, processors: number): Checked<Limits> {
     gates: wholeNumber(1, 256).default(Math.min(256, Math.max(1, Math.trunc(processors)))),
     'gate-timeout': duration().default(15 * minuteMs),
     grace: duration().default(10_000),
+    ...processLimits,
     ...fileLimits,
   });
   const { problems, value } = checkTable(schema, input ?? {}, ['limits']);
   if (value === undefined) return { problems };
-  const { agents, gates, grace: graceMs, files, lines } = value;
-  const limits = { agents, gates, graceMs, files, lines, fileBytes: value['file-size'] };
+  const { agents, gates, grace: graceMs, processes, memory: memoryBytes, files, lines } = value;
+  const limits = { agents, gates, graceMs, processes, memoryBytes, files, lines, fileBytes: value['file-size'] };
   return { problems, value: { limits, gateTimeoutMs: value['gate-timeout'] } };
 }
 

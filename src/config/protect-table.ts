@@ -5,12 +5,19 @@ import { checkTable, filledText, insidePath, textListOf, wholeNumber, word, type
 
 const megabyte = 1024 * 1024;
 const largestFile = 100 * megabyte;
+const largestMemory = 1024 * 1024 * megabyte;
 
 /** Keys of `[limits]` that bound what one Issue may change. */
 export const fileLimits = {
   files: wholeNumber(1, 1_000).default(200),
   lines: wholeNumber(1, 100_000).default(10_000),
   'file-size': size().default(5 * megabyte),
+};
+
+/** Keys of `[limits]` that bound what one agent, gate or set-up starts. */
+export const processLimits = {
+  processes: wholeNumber(16, 16_384).default(4_096),
+  memory: size(largestMemory).nullable().default(null),
 };
 
 const globs = (example: string) => textListOf(insidePath(), example).default([]);
@@ -28,25 +35,25 @@ export function readProtect(input: unknown): Checked<ProtectPolicy> {
 }
 
 /** A size such as `500KB` or `1.5MB`, in bytes. */
-function size() {
+function size(largest = largestFile) {
   return z.unknown().transform((value, context): number => {
     const bytes = typeof value === 'string' ? parseSize(value) : undefined;
-    if (bytes !== undefined) return bytes;
+    if (bytes !== undefined && bytes <= largest) return bytes;
+    const isFile = largest === largestFile;
     context.addIssue({
       code: 'custom',
-      message: 'must be a size of at most 100MB',
-      params: { hint: 'write it with a unit, such as "500KB" or "1MB"' },
+      message: `must be a size of at most ${isFile ? '100MB' : '1024GB'}`,
+      params: { hint: `write it with a unit, such as ${isFile ? '"500KB" or "1MB"' : '"512MB" or "8GB"'}` },
     });
     return z.NEVER;
   });
 }
 
 function parseSize(text: string): number | undefined {
-  const found = /^(\d{1,9}(?:\.\d{1,3})?)\s?(B|KB|MB)$/.exec(text);
+  const found = /^(\d{1,9}(?:\.\d{1,3})?)\s?(B|KB|MB|GB)$/.exec(text);
   if (found === null) return undefined;
-  const unit = found[2] === 'B' ? 1 : found[2] === 'KB' ? 1024 : megabyte;
-  const bytes = Math.floor(Number(found[1]) * unit);
-  return bytes > 0 && bytes <= largestFile ? bytes : undefined;
+  const bytes = Math.floor(Number(found[1]) * 1024 ** ['B', 'KB', 'MB', 'GB'].indexOf(found[2] ?? ''));
+  return bytes > 0 ? bytes : undefined;
 }
 
 function expression() {

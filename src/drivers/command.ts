@@ -2,6 +2,7 @@
 import { isAbsolute, resolve } from 'node:path';
 import type { Ended } from '../event.js';
 import type { Clock } from '../platform/clock.js';
+import type { Confinement } from '../platform/confinement.js';
 import type { Environment } from '../platform/environment.js';
 import { readTail, sizeOf } from '../platform/files.js';
 import { removeTree } from '../platform/folders.js';
@@ -17,7 +18,7 @@ import {
   readOutput,
   type EnvelopeReading,
 } from './envelope.js';
-import { judgeEnding } from './result.js';
+import { judgeEnding, withLimit } from './result.js';
 import type { Spent } from './spent.js';
 
 /** What the driver needs beyond its request. */
@@ -27,6 +28,7 @@ export interface CommandPorts {
   readonly repository: string;
   /** The driver's own variables, taken from giro's environment. */
   readonly environment: Environment;
+  readonly confinement?: Confinement;
 }
 
 /** How much of the transcript's end goes into the outcome. */
@@ -48,7 +50,7 @@ export function createCommandDriver(
       await removeTree(request.envelopeFile);
       const output = await openOutput(request);
       const standing = watchEnvelope(request, contract, { output, clock: ports.clock });
-      const { ended, durationMs } = await runProcess({
+      const { ended, durationMs, met } = await runProcess({
         argv,
         cwd: request.folder,
         env: { ...ports.environment, ...request.environment },
@@ -60,10 +62,11 @@ export function createCommandDriver(
         clock: ports.clock,
         // A file of this call alone: also what left the group is gone before its work is looked at.
         mark: [`GIRO_ENVELOPE=${request.envelopeFile}`],
+        ...(ports.confinement === undefined ? {} : { confinement: ports.confinement }),
         watch: standing.check,
       });
       const said = await readAll(request, contract, output);
-      const result = standing.settled(ended) ?? judgeEnding(ended, said.reading, contract);
+      const result = standing.settled(ended) ?? withLimit(judgeEnding(ended, said.reading, contract), met);
       const { usage, model } = said;
       return { result, ended, durationMs, tail: await transcriptTail(request.logFile), usage, model };
     },

@@ -1,6 +1,7 @@
 /** Makes the driver that a definition of `giro.toml` describes. */
 import { unreachable } from '../failure.js';
 import type { Clock } from '../platform/clock.js';
+import type { Confinement } from '../platform/confinement.js';
 import { childEnvironment } from '../platform/environment.js';
 import type { DriverDefinition } from '../policy.js';
 import { createCommandDriver } from './command.js';
@@ -15,6 +16,8 @@ export interface DriverPorts {
   readonly repository: string;
   /** giro's own environment; only the variables a driver names are taken from it. */
   readonly own: Readonly<Record<string, string | undefined>>;
+  /** Limits what an agent starts. */
+  readonly confinement?: Confinement;
 }
 
 /** Creates a driver. */
@@ -23,13 +26,14 @@ export function createDriver(definition: DriverDefinition, ports: DriverPorts): 
 }
 
 function driverOf(definition: DriverDefinition, ports: DriverPorts): Driver {
-  const { clock, repository } = ports;
+  const { clock, repository, confinement } = ports;
   switch (definition.kind) {
     case 'command':
       return createCommandDriver(definition, {
         clock,
         repository,
         environment: childEnvironment(ports.own, definition.env),
+        ...(confinement === undefined ? {} : { confinement }),
       });
     case 'scripted':
       return createScriptedDriver(definition, { clock, repository });

@@ -32,6 +32,12 @@ export function judgeEnding<T>(
   }
 }
 
+/** Says which limit on processes or memory an agent met that did not do its work; one that did has coped. */
+export function withLimit<T>(result: ActorResult<T>, met: string | null): ActorResult<T> {
+  if (met === null || (result.kind !== 'failed' && result.kind !== 'operation')) return result;
+  return { ...result, reason: `${result.reason}: ${met}` };
+}
+
 function judgeExit<T>(code: number, envelope: EnvelopeReading<T>, absent: T | null): ActorResult<T> {
   if (code === unavailableExit && envelope.kind === 'unavailable') {
     const { reason, until } = envelope.unavailable;

@@ -1,6 +1,7 @@
 /** Runs one `command` gate in a checkout. It only runs: `finding.ts` says what that means. */
 import type { IssueId } from '../issue.js';
 import type { Clock } from '../platform/clock.js';
+import type { Confinement } from '../platform/confinement.js';
 import type { Environment } from '../platform/environment.js';
 import { runProcess, type ProcessResult } from '../platform/process.js';
 import type { CommandGate } from '../policy.js';
@@ -19,6 +20,7 @@ export interface GateRun {
   readonly graceMs: number;
   readonly signal: AbortSignal;
   readonly clock: Clock;
+  readonly confinement?: Confinement;
 }
 
 /** Runs the gate to its end: no terminal, nothing to read on stdin, and all that it started gone when it resolves. */
@@ -33,6 +35,7 @@ export async function runCommandGate(run: GateRun): Promise<ProcessResult> {
     graceMs: run.graceMs,
     signal: run.signal,
     clock: run.clock,
+    ...(run.confinement === undefined ? {} : { confinement: run.confinement }),
     // What the set-up of the checkout left running is not the gate's.
     mark: [`TMPDIR=${checkout.slot.temporary}`, `GIRO_GATE=${gate.name}`],
   });

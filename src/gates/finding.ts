@@ -14,6 +14,8 @@ import type { GateCause } from './gate.js';
 export interface GateEnding {
   readonly gate: string;
   readonly ended: Ended;
+  /** Which limit on processes or memory it met, in words; absent, `null`: none. */
+  readonly met?: string | null;
   /** Tracked files that it rewrote. */
   readonly changed: readonly string[];
   /** The end of its output, raw. */
@@ -50,13 +52,17 @@ export function judgeGate(ending: GateEnding): Red | null {
         return changed.length === 0 ? judgeGreen(ending) : { cause: 'dirty', finding: dirtyFinding(gate, changed) };
       if (isNotFound(ended.code) && isOfTheGate(ending))
         return red(ending, 'cannot-run-here', `cannot run here: ${whatIsMissing(ended.code, ending)}`);
-      return red(ending, 'failed', `failed: exit ${String(ended.code)}${failedTests(ending)}${hint(ending)}`);
+      return red(
+        ending,
+        'failed',
+        `failed: exit ${String(ended.code)}${because(ending)}${failedTests(ending)}${hint(ending)}`,
+      );
     case 'timed-out':
       return red(ending, 'timed-out', `timed out after ${formatLimit(ended.limitMs)}`);
     case 'stalled':
       return red(ending, 'failed', `was ended: ${ended.reason}`);
     case 'signalled':
-      return red(ending, 'errored', `was killed by ${ended.signal}`);
+      return red(ending, 'errored', `was killed by ${ended.signal}${because(ending)}`);
     case 'could-not-start':
       return red(ending, 'errored', `could not start: ${ended.reason}`);
     case 'cancelled':
@@ -106,6 +112,10 @@ function red(ending: GateEnding, cause: GateCause, what: string): Red {
   // Whoever accepts it accepts what was seen, not whatever else the gate may find one day.
   const shows = cause === 'failed' ? digestOf(isNamed(evidence) ? evidence.failures : plainLines(output)) : undefined;
   return { cause, finding: shows === undefined ? finding : { ...finding, shows } };
+}
+
+function because({ met = null }: GateEnding): string {
+  return met === null ? '' : `: ${met}`;
 }
 
 function failedTests({ evidence }: GateEnding): string {

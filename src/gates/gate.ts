@@ -4,6 +4,7 @@ import type { Result } from '../failure.js';
 import type { Evidence, Finding, IssueId, Oid, Waived } from '../issue.js';
 import { findingId } from '../issue.js';
 import type { Clock } from '../platform/clock.js';
+import type { Confinement } from '../platform/confinement.js';
 import type { Environment } from '../platform/environment.js';
 import type { MachineLoad } from '../platform/load.js';
 import type { EvidencePolicy, GateDefinition, GateScope, RunScope } from '../policy.js';
@@ -151,6 +152,8 @@ export interface VerifierPorts {
   /** Where each gate's whole output goes, one file per run of a gate. */
   readonly logFolder: string;
   readonly graceMs: number;
+  /** Limits what a gate starts. */
+  readonly confinement?: Confinement;
   /** Stands for the tools of this machine: a pass holds only under the same one. */
   readonly toolFingerprint: string;
   readonly evidence: Pick<EvidencePolicy, 'baseline' | 'flaky'>;

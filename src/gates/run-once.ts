@@ -41,7 +41,7 @@ export interface OneRun {
 export async function runOnce({ ports, request, gate, checkout, shell }: Runner, log: string): Promise<OneRun> {
   const report = gate.rules.junit === null ? null : { folder: checkout.folder, path: gate.rules.junit };
   const isClear = report === null || (await clearReport(report));
-  const { ended, durationMs, left } = await runCommandGate({
+  const { ended, durationMs, left, met } = await runCommandGate({
     gate,
     checkout,
     issue: request.issue,
@@ -51,6 +51,7 @@ export async function runOnce({ ports, request, gate, checkout, shell }: Runner,
     graceMs: ports.graceMs,
     signal: request.signal,
     clock: ports.clock,
+    ...(ports.confinement === undefined ? {} : { confinement: ports.confinement }),
   });
   // The same file, and the same test, has the same name in every checkout.
   const output = (await readTail(log, outputBytes)).replaceAll(`${checkout.folder}/`, '');
@@ -64,7 +65,7 @@ export async function runOnce({ ports, request, gate, checkout, shell }: Runner,
   const lacks = mayLack(ended, output) ? ((await ports.lacks?.(checkout.folder)) ?? []) : [];
   const noReport = told?.ok === false ? told.failure : null;
   const red =
-    judgeGate({ gate: gate.name, ended, changed, output, lacks, evidence, left, rules: gate.rules, noReport }) ??
+    judgeGate({ gate: gate.name, ended, met, changed, output, lacks, evidence, left, rules: gate.rules, noReport }) ??
     unreadable(gate.name, back.lost);
   return { red, ended, durationMs, evidence, logHash: await hashFile(log), lost: back.lost };
 }

@@ -1,11 +1,12 @@
 /**
  * Finds what carries a mark, and whoever else is in a folder.
  *
- * A process is proven to be a child of giro when it has the mark, or when it is in a session that a process with the mark
- * is in: nobody enters a session but from the one who made it, and that was an agent or a gate, or one of theirs. Where it
+ * A process is proven to be a child of giro when it has the mark, when it is in a cgroup that has it, or when it is in a
+ * session that such a process is in: nobody enters a session but from the one who made it, and that was an agent or a gate, or one of theirs. Where it
  * works says nothing: a person may stand there too. Linux alone shows all this; elsewhere nothing is found.
  */
 import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
+import { membershipOf } from './cgroup-name.js';
 import { parseProcessStat, type ProcessStat } from './identity.js';
 import { markVariable, parseMark, type RunMark } from './mark.js';
 
@@ -44,8 +45,8 @@ const nothing: Findings = { marked: [], above: [], strangers: [] };
 export function lookForMarked({ isMeant, folders }: Search): Findings {
   if (process.platform !== 'linux') return nothing;
   const pids = readdirSync('/proc').filter((name) => /^[0-9]+$/.test(name));
-  const marks = new Map(pids.flatMap((pid) => markOf(pid) ?? []));
-  const meant = new Set([...marks].filter(([, mark]) => isMeant(mark)).map(([pid]) => pid));
+  const marks = new Map(pids.map((pid) => [pid, marksOf(pid)] as const).filter(([, all]) => all.length > 0));
+  const meant = new Set([...marks].filter(([, all]) => all.some(isMeant)).map(([pid]) => pid));
   const near = folders.length === 0 ? [] : pids.filter((pid) => isBelow(linkOf(`/proc/${pid}/cwd`), folders));
   if (meant.size === 0 && near.length === 0) return nothing;
   const stats = new Map(pids.flatMap((pid) => statOf(pid) ?? []));
@@ -73,13 +74,15 @@ function lineOf(pid: number, stats: ReadonlyMap<string, ProcessStat>): ReadonlyS
   return line;
 }
 
-function markOf(pid: string): readonly [[string, RunMark]] | null {
+/** The mark of its environment, and those of the cgroups it is in. */
+function marksOf(pid: string): readonly RunMark[] {
+  const inside = membershipOf(textOf(`/proc/${pid}/cgroup`)).map(({ mark }) => mark);
   const environment = environmentOf(pid);
   const start = environment.indexOf(`\0${markVariable}=`);
-  if (start === -1) return null;
+  if (start === -1) return inside;
   const from = start + markVariable.length + 2;
   const mark = parseMark(environment.slice(from, environment.indexOf('\0', from)));
-  return mark === null ? null : [[pid, mark]];
+  return mark === null ? inside : [mark, ...inside];
 }
 
 function isBelow(path: string, folders: readonly string[]): boolean {
@@ -94,7 +97,14 @@ function foundProcess(pid: string): FoundProcess {
     const [, name, value] = /^(GIRO_[A-Z_]+)=(.*)$/s.exec(line) ?? [];
     return name === undefined || value === undefined ? [] : [[name, value]];
   });
-  return { pid: Number(pid), command, folder: linkOf(`/proc/${pid}/cwd`), given: new Map(given) };
+  // One that has cleared its environment is still in the cgroup of what started it.
+  const inside = membershipOf(textOf(`/proc/${pid}/cgroup`)).at(-1)?.given ?? {};
+  return {
+    pid: Number(pid),
+    command,
+    folder: linkOf(`/proc/${pid}/cwd`),
+    given: new Map([...Object.entries(inside), ...given]),
+  };
 }
 
 /** Every line between two null characters. */

@@ -31,11 +31,13 @@ export interface Stray extends GroupMember {
 
 /**
  * Finds every living process that has all of these lines, `NAME=value`, in its environment, which is handed down through
- * every group and session. Where the system does not show environments there is none.
+ * every group and session, and those of a cgroup. Where the system does not show environments there is none.
  */
-export function straysOf(mark: readonly string[]): readonly Stray[] {
+export function straysOf(mark: readonly string[], inside: readonly number[] = []): readonly Stray[] {
   if (process.platform !== 'linux') return [];
+  const members = new Set(inside.map(String));
   const marked = numbersOfAll().filter((pid) => {
+    if (members.has(pid)) return true;
     const environment = `\0${textOf(`/proc/${pid}/environ`)}\0`;
     return mark.every((line) => environment.includes(`\0${line}\0`));
   });

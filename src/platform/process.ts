@@ -4,6 +4,7 @@
  *
  * 1. The first reason wins: what happens while a process is being ended does not change how it ended.
  * 2. Its whole group is gone before `runProcess` resolves, however it ended; with a `mark`, so is what left the group.
+ *    It is in a cgroup of its own before its program starts, where there is a `confinement` that allows one.
  * 3. No output passes through giro's memory, and no pipe is waited for: a daemon that keeps one open holds up nobody.
  * 4. No timer and no listener outlives the call.
  */
@@ -13,11 +14,13 @@ import { execa } from 'execa';
 import type { Ended } from '../event.js';
 import { allowManyListeners } from './clock.js';
 import type { Clock } from './clock.js';
+import type { Cell, Confinement } from './confinement.js';
 import type { Environment } from './environment.js';
 import { emptiesWithin, endGroup, signalGroup } from './group.js';
 import { isOwn } from './mark.js';
 import { lookForMarked } from './marked.js';
 import { membersOf, type GroupMember } from './members.js';
+import { isStartable } from './startable.js';
 import { endStrays, killAtOnce } from './strays.js';
 import { closeStreams, hasRoomToSpawn, openStreams, outputOf } from './streams.js';
 import type { Streams } from './streams.js';
@@ -45,6 +48,8 @@ export interface ProcessRequest {
   readonly clock: Clock;
   /** Lines of `env`, `NAME=value`, that no other run has together: what has them is ended too, wherever it went (Linux). */
   readonly mark?: readonly string[];
+  /** Limits what it starts together; without a `mark`, what it leaves stays there. */
+  readonly confinement?: Confinement;
   /** Asked about once a second; an answer that is a text ends the process as stalled for that reason. */
   readonly watch?: () => Promise<string | null>;
 }
@@ -55,6 +60,8 @@ export interface ProcessResult {
   readonly durationMs: number;
   /** What it had started and was still running when it exited with 0; ended since. */
   readonly left: readonly GroupMember[];
+  /** Which limit of its confinement it met, in words; `null`: none. */
+  readonly met: string | null;
 }
 
 const defaultMaxOutputBytes = 1024 ** 3;
@@ -70,14 +77,30 @@ const living = new Map<number, { readonly interrupt: (why: Ended) => void; reado
 /** Runs a program to its end, in whichever way it comes; rejects only for a bug. */
 export async function runProcess(request: ProcessRequest): Promise<ProcessResult> {
   const start = request.clock.monotonic();
-  const left: GroupMember[] = [];
-  const ended = await run(request, left);
   const { mark, clock, graceMs } = request;
-  if (mark !== undefined && ended.kind !== 'could-not-start') {
-    const strays = await endStrays({ mark, settleMs, graceMs: Math.min(graceMs, leftoverGraceMs), clock });
-    if (ended.kind === 'exited' && ended.code === 0) left.push(...strays);
+  const left: GroupMember[] = [];
+  const cell = openCell(request);
+  try {
+    const ended = await run(cell === null ? request : inside(cell, request), left);
+    const met = cell?.met() ?? null;
+    if (mark !== undefined && ended.kind !== 'could-not-start') {
+      const strays = await endStrays({ mark, cell, settleMs, graceMs: Math.min(graceMs, leftoverGraceMs), clock });
+      if (ended.kind === 'exited' && ended.code === 0) left.push(...strays);
+    }
+    return { ended, durationMs: Math.round(clock.monotonic() - start), left, met };
+  } finally {
+    cell?.close();
   }
-  return { ended, durationMs: Math.round(request.clock.monotonic() - start), left };
+}
+
+/** What cannot be started is tried without, since it is the system that says why. */
+function openCell({ confinement, argv, cwd, env }: ProcessRequest): Cell | null {
+  if (confinement === undefined || argv.some((word) => word.includes('\0'))) return null;
+  return isStartable(argv[0], { cwd, env }) ? confinement.open(env) : null;
+}
+
+function inside(cell: Cell, request: ProcessRequest): ProcessRequest {
+  return { ...request, argv: cell.entering(request.argv, request.env) };
 }
 
 /**

@@ -1,12 +1,17 @@
-/** Ends what took itself out of the process group of a run, as daemons do; found by what only that run has in its environment. */
+/**
+ * Ends what took itself out of the process group of a run, as daemons do; found by what only that run has in its environment,
+ * and by its cgroup.
+ */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock } from './clock.js';
+import type { Cell } from './confinement.js';
 import { straysOf, type GroupMember } from './members.js';
 
 /** How `endStrays` ends what it finds. */
 export interface StrayEnding {
   /** Lines of the environment, `NAME=value`, that only this run has together. */
   readonly mark: readonly string[];
+  readonly cell: Cell | null;
   /** What ends by itself within this time is not meant. */
   readonly settleMs: number;
   /** Between SIGTERM and SIGKILL. */
@@ -15,10 +20,11 @@ export interface StrayEnding {
 }
 
 /** Ends every process that carries the mark: SIGTERM, the grace, SIGKILL. Gives what was there. */
-export async function endStrays({ mark, settleMs, graceMs, clock }: StrayEnding): Promise<readonly GroupMember[]> {
-  const find = () => straysOf(mark);
+export async function endStrays(request: StrayEnding): Promise<readonly GroupMember[]> {
+  const { mark, cell, settleMs, graceMs, clock } = request;
+  const find = () => straysOf(mark, cell?.members());
   if (find().length === 0 || (await areGone(find, AbortSignal.timeout(settleMs)))) return [];
-  const { found } = await endFound({ find, graceMs, clock });
+  const { found } = await endFound({ find, graceMs, clock, killAll: () => cell?.kill() });
   return found.map(({ command, serves }) => ({ command, serves }));
 }
 
@@ -36,8 +42,10 @@ export async function endFound<T extends { readonly pid: number }>(request: {
   readonly find: () => readonly T[];
   readonly graceMs: number;
   readonly clock: Clock;
+  /** Kills all of it in another way, as well. */
+  readonly killAll?: () => void;
 }): Promise<EndedFound<T>> {
-  const { find, graceMs, clock } = request;
+  const { find, graceMs, clock, killAll } = request;
   const found = find();
   if (found.length === 0) return { found, left: [] };
   send(found, 'SIGTERM');
@@ -53,6 +61,7 @@ export async function endFound<T extends { readonly pid: number }>(request: {
   const killing = AbortSignal.timeout(killWaitMs);
   const kill = (): readonly T[] => {
     const left = find();
+    if (left.length > 0) killAll?.();
     send(left, 'SIGKILL');
     return left;
   };

@@ -71,6 +71,15 @@ export async function openGit(request: OpenRequest): Promise<Result<OpenedGit>> 
   return environmentFailure('this repository has no commit yet', 'Make one first: git add -A && git commit');
 }
 
+/** Finds git, with its version; `null`: there is none. */
+export async function findGitVersion(
+  own: OpenRequest['own'],
+  folder: string,
+): Promise<{ readonly path: string; readonly version: string } | null> {
+  const path = await findGit(own, resolve(folder)).catch(() => null);
+  return path === null ? null : { path, version: await readVersion(new Machine(path, own)) };
+}
+
 /** What git says about a repository before there is anything to run in it. */
 export interface RepositoryDescription {
   readonly root: string;

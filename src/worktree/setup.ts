@@ -9,6 +9,7 @@ import type { Ended } from '../event.js';
 import { failed, ok, unreachable, type Result } from '../failure.js';
 import type { Oid } from '../issue.js';
 import type { Clock } from '../platform/clock.js';
+import type { Confinement } from '../platform/confinement.js';
 import type { Environment } from '../platform/environment.js';
 import { kindOf, readIfExists, readTail, writeAtomic } from '../platform/files.js';
 import { makeFolder } from '../platform/folders.js';
@@ -83,6 +84,8 @@ export interface SetupPorts {
   readonly graceMs: number;
   readonly signal: AbortSignal;
   readonly clock: Clock;
+  /** Limits what the command starts. */
+  readonly confinement?: Confinement;
   readonly notice: (message: string) => void;
   /** Hears that the command is started, since it may take long. */
   readonly started?: (message: string) => void;
@@ -208,7 +211,7 @@ async function runCommand(ports: SetupPorts, request: SetupRequest): Promise<Set
   await makeFolder(ports.logFolder);
   const log = join(ports.logFolder, `setup-${name}-${randomBytes(4).toString('hex')}.log`);
   ports.started?.(`setting up ${name}: ${setup}`);
-  const { ended } = await runProcess({
+  const { ended, met } = await runProcess({
     argv: [...ports.shell, setup],
     cwd: folder,
     env: {
@@ -223,11 +226,17 @@ async function runCommand(ports: SetupPorts, request: SetupRequest): Promise<Set
     graceMs: ports.graceMs,
     signal: ports.signal,
     clock: ports.clock,
+    ...(ports.confinement === undefined ? {} : { confinement: ports.confinement }),
   });
   const trouble = troubleOf(ended);
   if (trouble === null) return null;
   const tail = tailLines(await readTail(log, 16_384), 40, 4_096);
-  return { kind: 'setup-failed', message: `[worktree] setup: ${setup}: ${trouble}`, tail, log };
+  return {
+    kind: 'setup-failed',
+    message: `[worktree] setup: ${setup}: ${trouble}${met === null ? '' : `: ${met}`}`,
+    tail,
+    log,
+  };
 }
 
 function troubleOf(ended: Ended): string | null {

@@ -5,7 +5,10 @@ import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { parseProcessStat } from '../../src/platform/identity.js';
+import { findCgroups } from '../../src/platform/cgroups.js';
+import { openConfinement } from '../../src/platform/confinement.js';
 import { formatMark, newMark, parseMark, repositoryMark } from '../../src/platform/mark.js';
+import { processLimits } from '../rig/policy.js';
 import { eventsOf, makeProject, type GiroRun, type Project } from '../rig/giro.js';
 
 const program = resolve(import.meta.dirname, '../../bin/giro.js');
@@ -31,11 +34,19 @@ function agent(before: string): string {
   ].join('\n');
 }
 
+/** Whether giro gives its children cgroups here, where what hides from everything else is found. */
+const hasCgroups = givesCgroups();
+
 const waysToStay = {
   'that ignores SIGTERM': `trap '' TERM; sh "$HOME/beating" "$HOME" agent`,
   'that makes a session of its own': `setsid sh "$HOME/beating" "$HOME" agent & wait`,
   'that forks twice and is gone': `(setsid sh "$HOME/beating" "$HOME" agent </dev/null >/dev/null 2>&1 &) ; sleep 60`,
   'whose child clears its environment': `env -i PATH="$PATH" sh "$HOME/beating" "$HOME" agent & wait`,
+  ...(hasCgroups
+    ? {
+        'that clears its environment and makes a session of its own': `env -i PATH="$PATH" setsid -f sh "$HOME/beating" "$HOME" agent </dev/null >/dev/null 2>&1; sleep 60`,
+      }
+    : {}),
 };
 
 test.each(Object.entries(waysToStay))(
@@ -128,6 +139,69 @@ review = { kind = "prompt", rubric = "Is it good?" }`,
   expect([...new Set(marks.map(([what]) => what))].sort()).toEqual(['gate', 'judge', 'planner', 'setup', 'worker']);
   expect(new Set(marks.map(([, mark]) => mark)).size).toBe(1);
   expect(parseMark(marks[0]?.[1] ?? '')).toMatchObject({ spec: 's1', run: run.events[0]?.run });
+});
+
+test.skipIf(!hasCgroups)(
+  'everything that a run starts is in a cgroup of its own, of which nothing is left',
+  async () => {
+    const inside = `sed -n 's|^.*:pids:||p; s|^0::||p' /proc/self/cgroup | grep giro, | head -n 1`;
+    const project = await makeProject({
+      issues: {},
+      agent: `cat > /dev/null
+echo "$GIRO_ROLE $(${inside})" >> "$HOME/groups"
+case $GIRO_ROLE in
+  planner) echo '{"issues":[{"slug":"one","title":"One","body":"Do one."}]}' ;;
+  judge) echo '{"verdict":"pass","findings":[]}' ;;
+  *) echo x > x.txt ;;
+esac`,
+      verify: `test = '''echo "gate $(${inside})" >> "$HOME/groups"'''
+review = { kind = "prompt", rubric = "Is it good?" }`,
+      toml: `[worktree]\nsetup = '''echo "setup $(${inside})" >> "$HOME/groups"'''`,
+    });
+    expect((await project.implement()).code).toBe(0);
+    const lines = readFileSync(join(project.home, 'groups'), 'utf8').trimEnd().split('\n');
+    const [, run] = /\/(giro,[^/]+)\//.exec(lines[0] ?? '') ?? [];
+    for (const line of lines) expect(line).toContain(`/${run ?? ''}/`);
+    expect(new Set(lines.map((line) => line.split('/').at(-1))).size).toBe(lines.length);
+    expect([...new Set(lines.map((line) => line.split(' ')[0]))].sort()).toEqual([
+      'gate',
+      'judge',
+      'planner',
+      'setup',
+      'worker',
+    ]);
+    expect(lines.find((line) => line.startsWith('worker'))).toMatch(
+      /GIRO_ROLE=worker,GIRO_ISSUE=01-one,GIRO_ATTEMPT=1$/,
+    );
+    expect(groupsCalled(run ?? '')).toEqual([]);
+  },
+);
+
+test.skipIf(!hasCgroups)('an agent that meets a limit is said to have, and so is a gate', async () => {
+  // Both are bounded by themselves: 200 MB, and 40 processes of a second.
+  const many = 'i=0; while [ $i -lt 40 ]; do i=$((i+1)); sleep 1 & done; wait';
+  const project = await makeProject({
+    issues: { '01-a': {} },
+    agent: `if [ "$GIRO_ATTEMPT" = 1 ]; then head -c 200000000 /dev/zero | tail > /dev/null || exit 1; fi
+echo $GIRO_ATTEMPT > x.txt`,
+    verify: `test = '''[ ! -f x.txt ] || [ "$(cat x.txt)" != 2 ] || sh -c '${many}' '''`,
+    budget: 'attempts = 3',
+    limits: 'memory = "64MB"\nprocesses = 20',
+  });
+  const run = await project.implement();
+  expect(run.code).toBe(0);
+  const history = await project.issueFile('01-a');
+  if (hasMemoryLimit()) expect(history).toContain('agent exited 1: out of memory (limit 64 MB)');
+  expect(history).toMatch(/gate test failed: exit \d+: too many processes \(limit 20\)/);
+});
+
+test.skipIf(!hasCgroups)('the cgroup of a giro that was killed is removed by the next command', async () => {
+  const project = await makeProject({ issues: { '01-a': {} }, agent: agent(waysToStay['that ignores SIGTERM']) });
+  const old = await killedHard(project);
+  const [, run] = /\/(giro,[^/]+)\//.exec(readFileSync(`/proc/${String(old)}/cgroup`, 'utf8')) ?? [];
+  expect(groupsCalled(run ?? '')).not.toEqual([]);
+  expect((await project.giro(['stop'])).code).toBe(0);
+  expect(groupsCalled(run ?? '')).toEqual([]);
 });
 
 test('what an agent leaves in a session of its own is gone before its work is judged', async () => {
@@ -327,4 +401,24 @@ async function worktreeOf(project: Project): Promise<string> {
 
 async function untilIn(folder: string, pid: number | undefined): Promise<void> {
   while ((await readlink(`/proc/${String(pid)}/cwd`).catch(() => '')) !== folder) await pause(10);
+}
+
+function givesCgroups(): boolean {
+  const confinement = openConfinement(newMark({ repository: 'r', spec: 's', run: 'probe' }), processLimits);
+  const cell = confinement.open({});
+  cell?.close();
+  confinement.close();
+  return cell !== null;
+}
+
+function hasMemoryLimit(): boolean {
+  const here = findCgroups();
+  return here.kind !== 'none' && here.hierarchies.some(({ controllers }) => controllers.includes('memory'));
+}
+
+/** The cgroups of this name that are there. */
+function groupsCalled(name: string): readonly string[] {
+  const here = findCgroups();
+  if (here.kind === 'none') return [];
+  return here.hierarchies.map(({ folder }) => join(folder, name)).filter((folder) => existsSync(folder));
 }

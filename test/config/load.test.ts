@@ -64,7 +64,16 @@ describe('a valid giro.toml', () => {
         blocked: 1,
         ...unlimited,
       },
-      limits: { agents: 4, gates: 8, graceMs: 10_000, files: 200, lines: 10_000, fileBytes: 5 * 1024 * 1024 },
+      limits: {
+        agents: 4,
+        gates: 8,
+        graceMs: 10_000,
+        processes: 4096,
+        memoryBytes: null,
+        files: 200,
+        lines: 10_000,
+        fileBytes: 5 * 1024 * 1024,
+      },
       gates: [
         {
           name: 'test',
@@ -131,6 +140,8 @@ agents = 16
 gates = 2
 gate-timeout = "5m"
 grace = "500ms"
+processes = 512
+memory = "8GB"
 files = 50
 lines = 100000
 file-size = "1.5MB"
@@ -183,6 +194,8 @@ scope = "strict"
       agents: 16,
       gates: 2,
       graceMs: 500,
+      processes: 512,
+      memoryBytes: 8 * 1024 ** 3,
       files: 50,
       lines: 100_000,
       fileBytes: 1_572_864,
@@ -544,6 +557,10 @@ describe('[budget], [limits], [worktree] and the rest', () => {
 
   test.each([
     ['[limits]\nfiles = 1001', '`files` must be a whole number between 1 and 1000, not `1001`'],
+    ['[limits]\nprocesses = 15', '`processes` must be a whole number between 16 and 16384, not `15`'],
+    ['[limits]\nprocesses = 16385', '`processes` must be a whole number between 16 and 16384, not `16385`'],
+    ['[limits]\nmemory = "1025GB"', '`memory` must be a size of at most 1024GB, not `"1025GB"`'],
+    ['[limits]\nmemory = "80%"', '`memory` must be a size of at most 1024GB, not `"80%"`'],
     ['[limits]\nlines = 100001', '`lines` must be a whole number between 1 and 100000, not `100001`'],
     ['[limits]\nfile-size = "101MB"', '`file-size` must be a size of at most 100MB, not `"101MB"`'],
     ['[limits]\nfile-size = "1GB"', '`file-size` must be a size of at most 100MB, not `"1GB"`'],

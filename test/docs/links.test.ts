@@ -58,7 +58,8 @@ test('every page that the design and the source call by number is there', () => 
 test('decisions have numbers of their own, and say what was decided and what follows', () => {
   const decisions = documents.filter((path) => path.startsWith('docs/decisions/'));
   const numbers = decisions.map((path) => /\/(\d{4})-[a-z0-9-]+\.md$/.exec(path)?.[1]);
-  expect(numbers).toEqual(numbers.map((_, index) => String(index + 1).padStart(4, '0')));
+  expect(numbers).not.toContain(undefined);
+  expect(new Set(numbers).size).toBe(numbers.length);
   for (const [index, path] of decisions.entries()) {
     const text = readText(path);
     expect(text).toMatch(new RegExp(`^# ${String(numbers[index])}: .+\n`));

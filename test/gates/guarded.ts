@@ -5,6 +5,7 @@ import type { GuardChange, GuardedWork } from '../../src/gates/guard-rule.js';
 import { parseIssueId, parseOid, parseSpecSlug, type Finding, type Oid } from '../../src/issue.js';
 import type { GateDefinition, Policy } from '../../src/policy.js';
 import { guardRules } from '../mutations/parts.js';
+import { processLimits } from '../rig/policy.js';
 import { noRules } from './bench.js';
 
 /** Content of a file: text or bytes alone, or with a mode. */
@@ -104,7 +105,16 @@ function policyFor(how: Guarding): Pick<Policy, 'gates' | 'protect' | 'limits' |
   return {
     gates: (how.gates ?? ['npm test']).map(gateOf),
     protect: { paths: [], tests: [], assertions: [], scope: 'open', ...how.protect },
-    limits: { agents: 1, gates: 1, graceMs: 1, files: 200, lines: 10_000, fileBytes: 5 * 1024 * 1024, ...how.limits },
+    limits: {
+      ...processLimits,
+      agents: 1,
+      gates: 1,
+      graceMs: 1,
+      files: 200,
+      lines: 10_000,
+      fileBytes: 5 * 1024 * 1024,
+      ...how.limits,
+    },
     drivers: { default: 'command', byName: how.drivers ?? new Map() },
     worktree: {
       git: 'linked',

@@ -13,6 +13,7 @@ import { createSlots, type Slots } from '../../src/worktree/slots.js';
 import { createWorktrees, type Worktrees } from '../../src/worktree/worktrees.js';
 import { onTestFinished } from 'vitest';
 import { checkoutGit } from '../mutations/parts.js';
+import { processLimits } from './policy.js';
 import type { TestRepository } from './repository.js';
 
 const exec = promisify(execFile);
@@ -76,7 +77,14 @@ export async function startRun(
     ...change.setup,
   });
   const leftovers = openLeftovers({
-    ...{ commonDir: git.commonDir, spec: change.spec ?? specSlug('auth'), run: 'r', root, graceMs: 500 },
+    ...{
+      commonDir: git.commonDir,
+      spec: change.spec ?? specSlug('auth'),
+      run: 'r',
+      root,
+      graceMs: 500,
+      limits: processLimits,
+    },
     ...{ clock: systemClock, emit: (event) => notices.push('message' in event ? event.message : event.type) },
   });
   const shared = { git, policy, root, slots, setup, vacate: leftovers.vacate, notice };

@@ -53,6 +53,8 @@ export interface ProjectSetup extends RepositorySetup {
   /** Further TOML, after everything else. Without an `[evidence]` of its own the base may be red, as many a stand-in gate is. */
   readonly toml?: string;
   readonly budget?: string;
+  /** Further lines of `[limits]`. */
+  readonly limits?: string;
 }
 
 /** A repository with a Spec, a giro.toml and an agent. */
@@ -152,6 +154,7 @@ run = ${JSON.stringify(run)}
 ${setup.budget ?? 'attempts = 2\nattempt-timeout = "60s"'}
 [limits]
 grace = "1s"
+${setup.limits ?? ''}
 [verify]
 ${setup.verify ?? 'test = "true"'}
 ${setup.toml?.includes('[evidence]') === true ? '' : '[evidence]\nbaseline = "allow"'}

@@ -17,6 +17,9 @@ export function gate(name: string, on: GateDefinition['on'] = ['issue', 'integra
   };
 }
 
+/** Those of giro.toml when it does not say. */
+export const processLimits = { processes: 4_096, memoryBytes: null };
+
 const unlimited = { timeMs: null, tokens: null, costUsd: null };
 
 /** A policy with this budget and these gates. */
@@ -40,7 +43,15 @@ export function policyOf(
       unknownCost: 'refuse',
       ...budget,
     },
-    limits: { agents: 2, gates: 2, graceMs: 10, files: 200, lines: 10_000, fileBytes: 5 * 1024 * 1024 },
+    limits: {
+      agents: 2,
+      gates: 2,
+      graceMs: 10,
+      ...processLimits,
+      files: 200,
+      lines: 10_000,
+      fileBytes: 5 * 1024 * 1024,
+    },
     gates,
     evidence: { baseline: 'fail', flaky: 'fail', proof: null },
     integrate: { base: 'never' },

@@ -9,6 +9,7 @@ import { ok, type Failure, type Result } from '../../src/failure.js';
 import type { Verifier } from '../../src/gates/gate.js';
 import { RunBudget } from '../../src/loop/budget.js';
 import { Parking } from '../../src/loop/parking.js';
+import { noConfinement } from '../../src/platform/confinement.js';
 import type { Policy } from '../../src/policy.js';
 import { AgentLimit } from '../../src/scheduler/slots.js';
 import type { OpenedGit } from '../../src/worktree/git-types.js';
@@ -176,6 +177,7 @@ async function runOnce(scene: Scene, parts: Parts): Promise<Result<EngineEnd, Fa
       },
       openLeftovers: () => ({
         environment: {},
+        confinement: noConfinement,
         endEarlier: () => life.step(() => null),
         endOwn: () => life.step(() => undefined),
         vacate: () => Promise.resolve([]),

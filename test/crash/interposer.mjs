@@ -29,6 +29,7 @@ function place(path) {
   const text = String(path);
   const parts = text.split('/');
   const last = parts.at(-1) ?? '';
+  if (text.startsWith('/sys/fs/cgroup/')) return 'cgroup';
   if (text.includes('/objects/')) return 'object';
   if (text.includes('/verdicts/')) return 'verdict';
   if (text.includes('/locks/')) return 'lock';
@@ -78,7 +79,9 @@ function said(chunk) {
 
 const realSpawn = childProcess.spawn;
 childProcess.spawn = function (file, args, ...rest) {
-  const program = String(file).split('/').at(-1);
+  // A shell that goes into a cgroup becomes what stands behind it.
+  const becomes = Array.isArray(args) && String(args[1]).endsWith('exec "$@"') ? args[3] : file;
+  const program = String(becomes).split('/').at(-1);
   step(`start ${program === 'agent.sh' ? 'agent' : program === 'bash' ? 'gate' : program}`);
   const child = realSpawn.call(this, file, args, ...rest);
   const write = child.stdin?.write;

@@ -15,7 +15,7 @@ import type { IssueState, Oid, SpecSlug } from '../issue.js';
 import { parseOid, shortOid } from '../issue.js';
 import type { SpecState } from '../spec.js';
 import type { Git, LoggedCommit } from '../worktree/git-types.js';
-import { frameObject, nameObject } from '../worktree/objects.js';
+import { nameObject } from '../worktree/objects.js';
 import { budgetUsed, readHistory, sinceAnswer } from './history.js';
 import { appendAnswer } from './history-entries.js';
 import { newestRecord, readCheckpoint, readIssueText, readSpecFiles, type SpecFile } from './read.js';
@@ -201,7 +201,7 @@ async function findEdits(
   const changed = new Map<string, Edit>();
   const look = async (path: string, bytes: Buffer, before: Buffer | null): Promise<void> => {
     const own = versions.get(path) ?? [];
-    const name = nameObject(git.hash, frameObject('blob', bytes));
+    const name = nameObject(git.hash, 'blob', bytes);
     const same = before?.equals(bytes) === true || known.present.get(path)?.equals(bytes) === true;
     if (same || own.some((oid) => oid === name)) return;
     const theirs = [...(before === null ? [] : [before]), ...(await Promise.all(own.map((oid) => git.readBlob(oid))))];

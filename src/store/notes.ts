@@ -30,10 +30,13 @@ export async function readNote(git: NotesGit, commit: Oid): Promise<string | nul
 /** How often somebody else may write notes in the same moment. */
 const tries = 10;
 
-/** Writes the notes that are missing. One that is there stays, whatever it says: it may be evidence. Gives how many were written. */
+/**
+ * Writes the notes that are missing, each text made when it is its turn: there may be thousands. A note that is there stays,
+ * whatever it says: it may be evidence. Gives how many were written.
+ */
 export async function writeNotes(
   git: NotesGit,
-  texts: ReadonlyMap<Oid, string>,
+  texts: ReadonlyMap<Oid, () => string>,
   at: number,
 ): Promise<Result<number, string>> {
   let refused = '';
@@ -43,7 +46,7 @@ export async function writeNotes(
     const edits = new Map<string, { readonly mode: string; readonly oid: Oid }>();
     for (const [commit, text] of texts) {
       if ((await placeOf(git, before, commit)) === null)
-        edits.set(commit, { mode: '100644', oid: await git.writeBlob(text) });
+        edits.set(commit, { mode: '100644', oid: await git.writeBlob(text()) });
     }
     if (edits.size === 0) return ok(0);
     const commit = await git.writeCommit({

@@ -1,7 +1,7 @@
 /** Reads objects through one long-lived `cat-file --batch-command`, and writes trees by editing what was read. */
 import type { Conversation } from '../platform/plumbing.js';
 import { parseOid, type Oid } from '../issue.js';
-import { decodeCommit, decodeTree, isSafeComponent, treeMode, type ObjectKind } from './objects.js';
+import { decodeCommit, decodeTree, isSafeComponent, treeMode } from './objects.js';
 import { compareTrees, findEntry, foldersOf, sorted, spliceTree } from './tree-bytes.js';
 import {
   GitError,
@@ -9,6 +9,7 @@ import {
   type CommitInfo,
   type EntryChange,
   type HashName,
+  type ObjectKind,
   type TreeEntry,
   type TreeFile,
   type TreeTarget,
@@ -180,6 +181,7 @@ export class Objects {
   readonly #blobs = new Cache<Buffer>(512 * 1024);
   /** Trees that were made and that nothing stored names yet: many are only a step on the way to another, or a name. */
   readonly #pending = new Map<Oid, Buffer>();
+  readonly #storing = new Map<Oid, Promise<void>>();
   #pendingBytes = 0;
 
   constructor(ports: ObjectPorts) {
@@ -308,8 +310,15 @@ export class Objects {
     if (this.#pending.has(oid)) return oid;
     this.#pending.set(oid, this.#rememberTree(oid, data));
     this.#pendingBytes += data.length;
-    if (this.#pendingBytes > maxPendingBytes) for (const [old] of [...this.#pending]) await this.#storePending(old);
+    await this.#storeOldest();
     return oid;
+  }
+
+  async #storeOldest(): Promise<void> {
+    for (const [oldest] of this.#pending) {
+      if (this.#pendingBytes <= maxPendingBytes) return;
+      await this.#storePending(oldest);
+    }
   }
 
   /** Stores what is pending of a tree and below it. */
@@ -325,12 +334,23 @@ export class Objects {
     await Promise.all([...found].map((oid) => this.#storePending(oid)));
   }
 
+  /** Once, however many want it. */
   async #storePending(oid: Oid): Promise<void> {
     const data = this.#pending.get(oid);
     if (data === undefined) return;
-    await this.#ports.store('tree', data);
-    // Not before it is stored: another caller may want it meanwhile.
-    if (this.#pending.delete(oid)) this.#pendingBytes -= data.length;
+    const storing = this.#storing.get(oid) ?? this.#store(oid, data);
+    this.#storing.set(oid, storing);
+    await storing;
+  }
+
+  async #store(oid: Oid, data: Buffer): Promise<void> {
+    try {
+      await this.#ports.store('tree', data);
+      // Not before it is stored: another caller may want it meanwhile.
+      if (this.#pending.delete(oid)) this.#pendingBytes -= data.length;
+    } finally {
+      this.#storing.delete(oid);
+    }
   }
 
   async #read(oid: Oid): Promise<StoredObject> {

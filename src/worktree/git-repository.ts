@@ -32,11 +32,12 @@ import {
   type TreeFile,
   type TreeTarget,
   type UserSide,
+  type ObjectKind,
 } from './git-types.js';
 import type { WhileAlone } from '../platform/short-lock.js';
 import { LinkedWorktrees, readHead } from './git-worktrees.js';
 import { mergeApart } from './merge-apart.js';
-import { encodeCommit, frameObject, nameObject, type ObjectKind } from './objects.js';
+import { encodeCommit, nameObject } from './objects.js';
 import { createUserSide } from './user.js';
 
 /** What opening a repository found out. */
@@ -76,7 +77,7 @@ export class Repository implements Git {
     this.commonDir = place.commonDir;
     this.hash = place.hash;
     this.version = version;
-    this.emptyTree = nameObject(place.hash, frameObject('tree', Buffer.alloc(0)));
+    this.emptyTree = nameObject(place.hash, 'tree', Buffer.alloc(0));
     this.#machine = machine;
     this.#place = place;
     this.whileAlone = machine.alone(place.commonDir);
@@ -116,7 +117,7 @@ export class Repository implements Git {
       emptyTree: this.emptyTree,
       converse,
       store: (kind, data) => this.#store(kind, data),
-      name: (kind, data) => nameObject(this.hash, frameObject(kind, data)),
+      name: (kind, data) => nameObject(this.hash, kind, data),
     });
   }
 
@@ -141,10 +142,9 @@ export class Repository implements Git {
   }
 
   async #store(kind: ObjectKind, data: Uint8Array): Promise<Oid> {
-    const framed = frameObject(kind, data);
-    const oid = nameObject(this.hash, framed);
+    const oid = nameObject(this.hash, kind, data);
     const { shared } = await this.#private.settings();
-    await this.#machine.storeLoose({ objectsDir: join(this.commonDir, 'objects'), oid, framed, shared });
+    await this.#machine.storeLoose({ objectsDir: join(this.commonDir, 'objects'), oid, kind, data, shared });
     return oid;
   }
 
@@ -224,7 +224,7 @@ export class Repository implements Git {
   async writeCommit(commit: NewCommit): Promise<Oid> {
     for (const parent of commit.parents) this.#fresh.delete(parent);
     const data = encodeCommit(commit);
-    const oid = nameObject(this.hash, frameObject('commit', data));
+    const oid = nameObject(this.hash, 'commit', data);
     if (commit.parents.length === 1 && !(await this.#objects.exists(oid))) this.#fresh.add(oid);
     return this.#objects.writeCommit(commit.tree, data);
   }

@@ -348,11 +348,15 @@ export interface GitMachine {
   storeLoose(request: LooseObject): Promise<void>;
 }
 
+/** The kinds of objects that giro writes. */
+export type ObjectKind = 'blob' | 'tree' | 'commit';
+
 /** A loose object to store. */
 export interface LooseObject {
   readonly objectsDir: string;
   readonly oid: Oid;
-  readonly framed: Uint8Array;
+  readonly kind: ObjectKind;
+  readonly data: Uint8Array;
   /** Value of `core.sharedRepository`. */
   readonly shared: string | null;
 }

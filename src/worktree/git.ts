@@ -42,7 +42,7 @@ import {
   type OpenRequest,
   type Place,
 } from './git-types.js';
-import { deflateObject } from './objects.js';
+import { looseFile } from './objects.js';
 
 /** Opens the repository that holds a folder; what is missing comes back as an environment failure with its fix. */
 export async function openGit(request: OpenRequest): Promise<Result<OpenedGit>> {
@@ -295,17 +295,17 @@ class Machine implements GitMachine {
     return fs.mkdtemp(join(isAbsolute(parent) ? parent : '/tmp', 'giro-git-'));
   }
 
-  async storeLoose({ objectsDir, oid, framed, shared }: LooseObject): Promise<void> {
+  async storeLoose({ objectsDir, oid, kind, data, shared }: LooseObject): Promise<void> {
     const folder = join(objectsDir, oid.slice(0, 2));
     const path = join(folder, oid.slice(2));
     if (makeYoung(path)) return;
-    const data = await deflateObject(framed);
+    const file = await looseFile(kind, data);
     // The name git's own `gc` recognises as litter should giro die before the rename.
     const temporary = join(folder, `tmp_obj_${randomBytes(9).toString('hex')}`);
     const modes = sharedModes(shared);
     const fd = openIn(folder, temporary, modes.folder);
     try {
-      for (let done = 0; done < data.length;) done += quick.writeSync(fd, data, done);
+      writeAll(fd, file);
       if (modes.file !== 0) quick.fchmodSync(fd, quick.fstatSync(fd).mode | modes.file);
       await syncLater(fd);
     } finally {
@@ -316,6 +316,15 @@ class Machine implements GitMachine {
 }
 
 const syncLater = promisify(quick.fsync);
+
+function writeAll(fd: number, pieces: readonly Uint8Array[]): void {
+  let written = quick.writevSync(fd, pieces);
+  for (const piece of pieces) {
+    // What one call did not take, as on a disk that is filling up.
+    for (let done = Math.min(written, piece.length); done < piece.length;) done += quick.writeSync(fd, piece, done);
+    written = Math.max(0, written - piece.length);
+  }
+}
 
 /** Keeps an object that exists from being pruned as old; false when it has to be written. */
 function makeYoung(path: string): boolean {

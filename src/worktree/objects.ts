@@ -4,14 +4,11 @@
  * Names in trees are bytes. Valid UTF-8 becomes the usual string; each byte that is not becomes a lone surrogate
  * (U+DC80 to U+DCFF), which no valid text contains, so every name survives a round trip.
  */
-import { hash as hashOf } from 'node:crypto';
+import { createHash, hash as hashOf } from 'node:crypto';
 import { deflate } from 'node:zlib';
 import { promisify } from 'node:util';
 import { parseOid, type Oid } from '../issue.js';
-import type { CommitInfo, HashName, NewCommit, TreeEntry } from './git-types.js';
-
-/** The kinds of objects that giro writes. */
-export type ObjectKind = 'blob' | 'tree' | 'commit';
+import type { CommitInfo, HashName, NewCommit, ObjectKind, TreeEntry } from './git-types.js';
 
 /** The one identity of giro's commits. */
 export const identity = { name: 'giro', email: 'giro@localhost' } as const;
@@ -19,45 +16,54 @@ export const identity = { name: 'giro', email: 'giro@localhost' } as const;
 const deflateLater = promisify(deflate);
 const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Frames an object as git hashes and stores it. */
-export function frameObject(kind: ObjectKind, data: Uint8Array): Buffer {
-  return Buffer.concat([Buffer.from(`${kind} ${String(data.length)}\0`), data]);
+/** What git hashes and stores before the bytes of an object. */
+function headOf(kind: ObjectKind, data: Uint8Array): Buffer {
+  return Buffer.from(`${kind} ${String(data.length)}\0`);
 }
 
-/** Names a framed object. */
-export function nameObject(hash: HashName, framed: Uint8Array): Oid {
-  return parseOid(hashOf(hash, framed, 'hex'));
+/** Up to here a copy costs less than a second call of the hash. */
+const smallObject = 4096;
+
+/** Names an object. */
+export function nameObject(hash: HashName, kind: ObjectKind, data: Uint8Array): Oid {
+  if (data.length <= smallObject) return parseOid(hashOf(hash, Buffer.concat([headOf(kind, data), data]), 'hex'));
+  return parseOid(createHash(hash).update(headOf(kind, data)).update(data).digest('hex'));
 }
 
 /** The most that one stored block of zlib's format can hold. */
 const largestStored = 65_535;
 
 /**
- * Makes the bytes of a loose file. Small objects, which are the rule, go into zlib's format as they are: compressing one
- * costs more than all else that is done with it, and mostly saves not one block of the disk. Of a large folder half is
- * names of objects, which nothing makes shorter.
+ * Makes the bytes of a loose file, in pieces: trees of a thousand Issues are written with every checkpoint, and are not copied
+ * for it. Small objects, which are the rule, go into zlib's format as they are: compressing one costs more than all else that is
+ * done with it, and mostly saves not one block of the disk. Of a large folder half is names of objects, which nothing makes shorter.
  */
-export async function deflateObject(framed: Uint8Array): Promise<Buffer> {
-  return framed.length <= largestStored ? stored(framed) : deflateLater(framed, { level: 1 });
+export async function looseFile(kind: ObjectKind, data: Uint8Array): Promise<readonly Uint8Array[]> {
+  const head = headOf(kind, data);
+  if (head.length + data.length > largestStored) return [await deflateLater(Buffer.concat([head, data]), { level: 1 })];
+  return stored(head, data);
 }
 
 /** One stored block: a header, the length twice, the bytes, their checksum. */
-function stored(bytes: Uint8Array): Buffer {
-  const out = Buffer.allocUnsafe(bytes.length + 11);
-  out.writeUInt16BE(0x7801, 0);
-  out.writeUInt8(1, 2);
-  out.writeUInt16LE(bytes.length, 3);
-  out.writeUInt16LE(0xffff - bytes.length, 5);
-  out.set(bytes, 7);
-  out.writeUInt32BE(adler32(bytes), bytes.length + 7);
-  return out;
+function stored(head: Uint8Array, data: Uint8Array): readonly Uint8Array[] {
+  const length = head.length + data.length;
+  const before = Buffer.allocUnsafe(7 + head.length);
+  before.writeUInt16BE(0x7801, 0);
+  before.writeUInt8(1, 2);
+  before.writeUInt16LE(length, 3);
+  before.writeUInt16LE(0xffff - length, 5);
+  before.set(head, 7);
+  const after = Buffer.allocUnsafe(4);
+  after.writeUInt32BE(adler32(data, adler32(head)), 0);
+  return [before, data, after];
 }
 
 /** Sums that fit into 32 bits for so many bytes before the remainder has to be taken. */
 const adlerRun = 5552;
 
-function adler32(bytes: Uint8Array): number {
-  let [low, high] = [1, 0];
+/** Goes on from the checksum of what comes before. */
+function adler32(bytes: Uint8Array, before = 1): number {
+  let [low, high] = [before % 65_536, Math.floor(before / 65_536)];
   for (let at = 0; at < bytes.length;) {
     for (const end = Math.min(at + adlerRun, bytes.length); at < end; at++) {
       low += bytes[at] ?? 0;

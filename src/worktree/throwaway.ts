@@ -8,7 +8,7 @@ import { writeNew } from '../platform/files.js';
 import { makeFolder, removeTree } from '../platform/folders.js';
 import { giveIndex } from './admin.js';
 import type { Git } from './git-types.js';
-import { deflateObject, encodeCommit, frameObject, nameObject } from './objects.js';
+import { encodeCommit, looseFile, nameObject } from './objects.js';
 
 /** What to make a repository from. */
 export interface ThrowawayRequest {
@@ -30,13 +30,11 @@ export async function writeThrowawayRepository(
 ): Promise<void> {
   const root = join(folder, '.git');
   await removeTree(root);
-  const object = frameObject(
-    'commit',
-    encodeCommit({ tree, parents: [], message: 'giro: the tree under judgement', at: commitTime }),
-  );
-  const commit = nameObject(git.hash, object);
+  const message = 'giro: the tree under judgement';
+  const object = encodeCommit({ tree, parents: [], message, at: commitTime });
+  const commit = nameObject(git.hash, 'commit', object);
   const files: readonly (readonly [string, string | Uint8Array])[] = [
-    [`objects/${commit.slice(0, 2)}/${commit.slice(2)}`, await deflateObject(object)],
+    [`objects/${commit.slice(0, 2)}/${commit.slice(2)}`, Buffer.concat(await looseFile('commit', object))],
     ['objects/info/alternates', `${join(git.commonDir, 'objects')}\n`],
     ['packed-refs', `${commit} refs/heads/main\n`],
     ['config', configOf(git.hash)],

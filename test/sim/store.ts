@@ -15,7 +15,7 @@ import type {
   TreeFile,
   TreeTarget,
 } from '../../src/worktree/git-types.js';
-import { frameObject, nameObject } from '../../src/worktree/objects.js';
+import { nameObject } from '../../src/worktree/objects.js';
 
 type Tree = ReadonlyMap<string, TreeTarget>;
 
@@ -99,7 +99,7 @@ export class Store {
 
   writeBlob(data: string | Uint8Array): Oid {
     const bytes = Buffer.from(data);
-    const oid = nameObject('sha1', frameObject('blob', bytes));
+    const oid = nameObject('sha1', 'blob', bytes);
     this.#blobs.set(oid, bytes);
     return oid;
   }

@@ -6,14 +6,14 @@ import { promisify } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseOid, type Oid } from '../../src/issue.js';
-import { GitError, type Git, type TreeEntry } from '../../src/worktree/git-types.js';
+import { Objects } from '../../src/worktree/git-objects.js';
+import { GitError, type Git, type TreeEntry, type TreeTarget } from '../../src/worktree/git-types.js';
 import {
   decodeCommit,
   decodeName,
   decodeTree,
   encodeName,
   encodeTree,
-  frameObject,
   nameObject,
 } from '../../src/worktree/objects.js';
 import { commitOf, makeRepository, openRepository, treeOf, type TestRepository } from '../rig/repository.js';
@@ -22,6 +22,10 @@ const exec = promisify(execFile);
 
 function loosePath(repository: TestRepository, oid: Oid): string {
   return join(repository.path, '.git', 'objects', oid.slice(0, 2), oid.slice(2));
+}
+
+function file(oid: Oid): TreeTarget {
+  return { mode: '100644', oid };
 }
 
 async function paths(git: Git, tree: Oid): Promise<readonly string[]> {
@@ -273,6 +277,35 @@ describe('editing a tree', () => {
     expect(await there(last)).toBe(true);
   });
 
+  test('stores a tree once, however many checkpoints are written at the same time', async () => {
+    const stored: string[] = [];
+    const objects = new Objects({
+      hash: 'sha1',
+      emptyTree: nameObject('sha1', 'tree', Buffer.alloc(0)),
+      converse: () => Promise.reject(new Error('nothing is to be read')),
+      name: (kind, data) => nameObject('sha1', kind, data),
+      store: async (kind, data) => {
+        const oid = nameObject('sha1', kind, data);
+        stored.push(oid);
+        await new Promise(setImmediate);
+        return oid;
+      },
+    });
+    const oid = await objects.writeBlob(Buffer.from('x'));
+    // A folder as that of a thousand Issues, beyond what may be pending.
+    const many = new Map(Array.from({ length: 1000 }, (_, at) => [`issues/${String(at)}-work.md`, file(oid)]));
+    const tree = await objects.editTree(nameObject('sha1', 'tree', Buffer.alloc(0)), many);
+    const other = await objects.writeBlob(Buffer.from('y'));
+    const edited = await Promise.all(
+      Array.from({ length: 64 }, (_, at) =>
+        objects.editTree(tree, new Map([[`issues/${String(at)}-work.md`, file(other)]])),
+      ),
+    );
+    await Promise.all(edited.map((one) => objects.settle(one)));
+    expect(stored.filter((one) => edited.includes(parseOid(one)))).toHaveLength(64);
+    expect(stored).toHaveLength(new Set(stored).size);
+  });
+
   test.each(['', '/a', 'a/', 'a//b', '../a', 'a/./b', '.git/hooks/x', 'a/.GIT', 'a\0b'])('refuses %j', async (path) => {
     const git = await openRepository(await makeRepository());
     await expect(git.editTree(git.emptyTree, new Map([[path, null]]))).rejects.toThrow('not a path of a tree');
@@ -317,7 +350,7 @@ describe('a loose object', () => {
     const repository = await makeRepository();
     const git = await openRepository(repository);
     const objects = join(repository.path, '.git', 'objects');
-    const oid = nameObject('sha1', frameObject('blob', Buffer.from('nowhere')));
+    const oid = nameObject('sha1', 'blob', Buffer.from('nowhere'));
     await writeFile(join(objects, oid.slice(0, 2)), 'in the way');
     await expect(git.writeBlob('nowhere')).rejects.toThrow();
     await chmod(join(objects, oid.slice(0, 2)), 0o600);

@@ -5,6 +5,7 @@ import type { IssueId, SpecSlug } from '../issue.js';
 import { systemClock } from '../platform/clock.js';
 import { kindOf } from '../platform/files.js';
 import { listFolder, removeTree } from '../platform/folders.js';
+import { lookForMarked } from '../platform/marked.js';
 import { takeLock } from '../store/lock.js';
 import { readFacts } from '../worktree/facts.js';
 import type { OpenedGit } from '../worktree/git-types.js';
@@ -53,7 +54,16 @@ export async function removeOfSpec(ports: RemovePorts, spec: SpecSlug, shown: re
 /** What a giro that was killed left running would go on writing into what is removed. */
 function leftoversOf({ git, room, run, graceMs }: RemovePorts, spec: SpecSlug, notices: string[]): Leftovers {
   return openLeftovers({
-    ...{ commonDir: git.commonDir, spec, run, graceMs, limits: null, root: join(room, spec), clock: systemClock },
+    ...{
+      commonDir: git.commonDir,
+      spec,
+      run,
+      graceMs,
+      limits: null,
+      root: join(room, spec),
+      clock: systemClock,
+      look: lookForMarked,
+    },
     emit: (event) => {
       if (event.type === 'run.notice') notices.push(event.message);
     },

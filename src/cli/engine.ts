@@ -4,6 +4,7 @@ import type { IssueId, IssueState, Oid } from '../issue.js';
 import { runIssue } from '../loop/issue-loop.js';
 import type { IssueLoopPorts, IssueRecord } from '../loop/ports.js';
 import { runSpec, type AlongEnd, type SpecLoopPorts } from '../loop/spec-loop.js';
+import { lookForMarked } from '../platform/marked.js';
 import { schedule } from '../scheduler/scheduler.js';
 import type { BranchFacts } from '../store/integration.js';
 import { findBase, findUserBase } from '../store/intake.js';
@@ -91,7 +92,7 @@ export async function runWith(request: EngineRequest, parts: EngineParts): Promi
   const { tree } = await git.readCommit(prepared.tip ?? base);
   for (const message of await submoduleNotices({ git, tree, top: request.top, policy: prepared.policy }))
     emit({ type: 'run.notice', level: 'warning', message });
-  const leftovers = parts.openLeftovers({ ...request, ...leftoversOf(request) });
+  const leftovers = parts.openLeftovers({ ...request, ...leftoversOf(request), look: lookForMarked });
   const withstood = await leftovers.endEarlier();
   if (withstood !== null) return failed(withstood);
   const opened = await openSpec(opening);

@@ -13,7 +13,7 @@ import {
 import type { Environment } from '../platform/environment.js';
 import { realPath } from '../platform/links.js';
 import { formatMark, isOwnerDead, markVariable, newMark, repositoryMark, type RunMark } from '../platform/mark.js';
-import { lookForMarked, type FoundProcess } from '../platform/marked.js';
+import { lookForMarked, type Findings, type FoundProcess, type Search } from '../platform/marked.js';
 import { endFound } from '../platform/strays.js';
 import { printable } from '../platform/text.js';
 
@@ -29,7 +29,12 @@ export interface LeftoversPorts {
   readonly limits: ProcessLimits | null;
   readonly clock: Clock;
   readonly emit: Emit;
+  /** Finds processes by mark. */
+  readonly look: Look;
 }
+
+/** Looks once at every process. */
+export type Look = (search: Search) => Findings;
 
 /** The processes of a run. */
 export interface Leftovers {
@@ -50,7 +55,7 @@ export interface Leftovers {
 
 /** Opens them with a new mark. */
 export function openLeftovers(ports: LeftoversPorts): Leftovers {
-  const { spec, run, graceMs, clock } = ports;
+  const { spec, run, graceMs, clock, look } = ports;
   const repository = repositoryMark(ports.commonDir);
   const mark = newMark({ repository, spec, run });
   const confinement = ports.limits === null ? noConfinement : openConfinement(mark, ports.limits);
@@ -69,14 +74,14 @@ export function openLeftovers(ports: LeftoversPorts): Leftovers {
     }
   };
   const endAll = (isMeant: (mark: RunMark) => boolean) =>
-    endFound({ find: () => lookForMarked({ isMeant, folders: [] }).marked, graceMs, clock });
+    endFound({ find: () => look({ isMeant, folders: [] }).marked, graceMs, clock });
 
   return {
     environment: { [markVariable]: formatMark(mark) },
     confinement,
     async endEarlier() {
       const root = (await realPath(ports.root)) ?? ports.root;
-      const { marked, above, strangers } = lookForMarked({ isMeant: isEarlier, folders: [root] });
+      const { marked, above, strangers } = look({ isMeant: isEarlier, folders: [root] });
       if (above.length > 0) return startedBy(above);
       sayStrangers(strangers);
       if (marked.length === 0) {
@@ -96,7 +101,7 @@ export function openLeftovers(ports: LeftoversPorts): Leftovers {
     },
     async vacate(folder, setup) {
       const isMine = ({ given }: FoundProcess): boolean => setup === 'goes' || !isOfSetup(given);
-      const here = () => lookForMarked({ isMeant: isOwn, folders: [folder] });
+      const here = () => look({ isMeant: isOwn, folders: [folder] });
       const find = () => here().marked.filter((one) => isMine(one) && isIn(folder, one));
       if (find().length > 0) await endFound({ find, graceMs, clock });
       const { strangers } = here();
@@ -125,13 +130,14 @@ export async function endLeftRunning(request: {
   readonly spec: SpecSlug | null;
   readonly graceMs: number;
   readonly clock: Clock;
+  readonly look: Look;
 }): Promise<{ readonly ended: readonly LeftProcess[]; readonly withstood: readonly LeftProcess[] }> {
-  const { spec, graceMs, clock } = request;
+  const { spec, graceMs, clock, look } = request;
   const repository = repositoryMark(request.commonDir);
   const isMeant = (mark: RunMark): boolean =>
     mark.repository === repository && (spec === null || mark.spec === spec) && isOwnerDead(mark);
   const { found, left } = await endFound({
-    find: () => lookForMarked({ isMeant, folders: [] }).marked,
+    find: () => look({ isMeant, folders: [] }).marked,
     graceMs,
     clock,
   });

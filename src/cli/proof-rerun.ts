@@ -7,6 +7,7 @@ import type { Oid, SpecSlug } from '../issue.js';
 import { SpecBudget } from '../loop/budget.js';
 import { specGates } from '../loop/spec-loop.js';
 import { systemClock } from '../platform/clock.js';
+import { lookForMarked } from '../platform/marked.js';
 import type { Policy } from '../policy.js';
 import { specsFolder } from '../spec.js';
 import { findBase, findUserBase } from '../store/intake.js';
@@ -91,7 +92,13 @@ async function openGates(
   };
   const leftovers = openLeftovers({
     ...{ commonDir: git.commonDir, spec, run: basename(runFolder), root: workRoot({ git, ...folders }) },
-    ...{ graceMs: policy.limits.graceMs, limits: policy.limits, clock: systemClock, emit: () => undefined },
+    ...{
+      graceMs: policy.limits.graceMs,
+      limits: policy.limits,
+      clock: systemClock,
+      emit: () => undefined,
+      look: lookForMarked,
+    },
   });
   const workshop = await openWorkshop({
     ...{ git, top, runFolder, shared, leftovers, ...folders },

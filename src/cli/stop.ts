@@ -5,6 +5,7 @@ import { failed, ok, type Failure, type Result } from '../failure.js';
 import type { SpecSlug } from '../issue.js';
 import { systemClock } from '../platform/clock.js';
 import { kindOf } from '../platform/files.js';
+import { lookForMarked } from '../platform/marked.js';
 import { specsFolder } from '../spec.js';
 import { readEngines } from '../store/engines.js';
 import { integrationRef } from '../store/refs.js';
@@ -93,7 +94,7 @@ async function stopIn(
   });
   // Last: also what those left that had to be ended by force.
   const graceMs = options.now ? 0 : Math.min(leftGraceMs, options.waitMs);
-  const left = await endLeftRunning({ commonDir, spec, graceMs, clock: systemClock });
+  const left = await endLeftRunning({ commonDir, spec, graceMs, clock: systemClock, look: lookForMarked });
   if (options.json) write(terminal, `${jsonOf(ended, left)}\n`);
   const [over, open] = [ended.filter(isOver), ended.filter((one) => !isOver(one))];
   for (const one of over) say(endLine(one, { now: options.now, file }));

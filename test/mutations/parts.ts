@@ -16,6 +16,7 @@ import { guardRules as realGuardRules } from '../../src/gates/guard.js';
 import type { VerifierPorts } from '../../src/gates/gate.js';
 import { draftPlan as realDraftPlan } from '../../src/loop/plan-draft.js';
 import type { BaselineOutcome } from '../../src/loop/spec-loop.js';
+import { lookForMarked } from '../../src/platform/marked.js';
 import type { Budget } from '../../src/policy.js';
 import type { OpenedGit } from '../../src/worktree/git-types.js';
 import { forcedMoves, lateAttempts } from '../rig/weaker-git.js';
@@ -167,6 +168,9 @@ export const checkoutGit = part(
   ),
   () => (git) => Object.assign(git, { cleanFolder: () => Promise.resolve() }),
 );
+
+/** What finds the processes of a run. */
+export const lookForMarks = part('marks', lookForMarked, () => () => ({ marked: [], above: [], strangers: [] }));
 
 /** Git as the merge lane is handed it. */
 export const laneGit = part(

@@ -119,6 +119,16 @@ export const protections = {
     named: ['test/gates/cache.test.ts > a key changes with the tree, the command'],
     area: ['test/gates/verify.test.ts > a pass'],
   },
+  marks: {
+    what: 'what a run left running is found by its mark and ended',
+    named: [
+      'test/cli/leftovers.test.ts > what a giro that is gone left running > is ended before the next run begins',
+      'test/cli/leftovers.test.ts > what a giro that is gone left running > is ended by giro stop',
+      'test/cli/leftovers.test.ts > what a run leaves running > is ended with it',
+      'test/cli/leftovers.test.ts > what a run leaves running > in a folder is ended before',
+    ],
+    area: ['test/cli/leftovers.test.ts'],
+  },
   'recorded first': {
     what: 'an attempt is written down before its agent starts',
     named: [

@@ -12,7 +12,7 @@ import { createSetup, type Setup, type SetupPorts, type Vacate } from '../../src
 import { createSlots, type Slots } from '../../src/worktree/slots.js';
 import { createWorktrees, type Worktrees } from '../../src/worktree/worktrees.js';
 import { onTestFinished } from 'vitest';
-import { checkoutGit } from '../mutations/parts.js';
+import { checkoutGit, lookForMarks } from '../mutations/parts.js';
 import { processLimits } from './policy.js';
 import type { TestRepository } from './repository.js';
 
@@ -85,7 +85,11 @@ export async function startRun(
       graceMs: 500,
       limits: processLimits,
     },
-    ...{ clock: systemClock, emit: (event) => notices.push('message' in event ? event.message : event.type) },
+    ...{
+      look: lookForMarks,
+      clock: systemClock,
+      emit: (event) => notices.push('message' in event ? event.message : event.type),
+    },
   });
   const shared = { git, policy, root, slots, setup, vacate: leftovers.vacate, notice };
   const worktrees = createWorktrees({

@@ -10,6 +10,8 @@ export interface ManyIssues {
   readonly program: string;
   /** Bytes that each agent prints. */
   readonly outputBytes?: number;
+  /** The agent, as a shell script; absent: one that prints so much and adds a file. */
+  readonly agent?: string;
 }
 
 /** Where it was made. */
@@ -41,8 +43,8 @@ export function manyIssues(options: ManyIssues): ManyIssuesProject {
     const name = `${String(number).padStart(width, '0')}-work.md`;
     writeFileSync(join(issues, name), `---\nstate: ready\n${dependsOn}---\n# Issue ${String(number)}\n\nAdd a file.\n`);
   }
-  const agent = `#!/bin/sh\nhead -c ${String(options.outputBytes ?? 0)} /dev/zero | tr '\\0' x\necho done > "$GIRO_ISSUE.txt"\n`;
-  writeFileSync(join(repository, 'agent.sh'), agent, { mode: 0o755 });
+  const printing = `#!/bin/sh\nhead -c ${String(options.outputBytes ?? 0)} /dev/zero | tr '\\0' x\necho done > "$GIRO_ISSUE.txt"\n`;
+  writeFileSync(join(repository, 'agent.sh'), options.agent ?? printing, { mode: 0o755 });
   writeFileSync(
     join(repository, 'giro.toml'),
     `[driver]\ndefault = "command"\n[driver.command]\nrun = ["./agent.sh"]\n[verify]\ntest = "true"\n[worktree]\nroot = "${folder}/worktrees"\n`,

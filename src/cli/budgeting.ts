@@ -6,7 +6,7 @@ import { failed, ok, type Failure, type Result } from '../failure.js';
 import { SpecBudget } from '../loop/budget.js';
 import type { Policy } from '../policy.js';
 import { specsFolder } from '../spec.js';
-import { readHistory } from '../store/history.js';
+import { entriesOf, readHistory } from '../store/history.js';
 import { ledgerOf } from '../store/ledger.js';
 import { readIssueText } from '../store/read.js';
 import type { Git } from '../worktree/git-types.js';
@@ -35,7 +35,7 @@ export async function openBudget(
   });
   const text = await readIssueText(git, opened.tip, `${specsFolder}/${prepared.spec}/SPEC.md`);
   budget.take(null, ledgerOf(readHistory(text === null ? '' : historyOf(text))));
-  for (const issue of opened.issues) budget.take(issue.id, ledgerOf(readHistory(issue.history)));
+  for (const issue of opened.issues) budget.take(issue.id, ledgerOf(entriesOf(issue)));
   return budget;
 }
 

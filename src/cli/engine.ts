@@ -4,10 +4,12 @@ import type { IssueId, IssueState, Oid } from '../issue.js';
 import { runIssue } from '../loop/issue-loop.js';
 import type { IssueLoopPorts, IssueRecord } from '../loop/ports.js';
 import { runSpec, type AlongEnd, type SpecLoopPorts } from '../loop/spec-loop.js';
+import { keepHeapAsItIs } from '../platform/heap.js';
 import { lookForMarked } from '../platform/marked.js';
 import { schedule } from '../scheduler/scheduler.js';
 import type { BranchFacts } from '../store/integration.js';
 import { findBase, findUserBase } from '../store/intake.js';
+import { entriesOf } from '../store/history.js';
 import { Journal } from '../store/journal.js';
 import { ledgerOf } from '../store/ledger.js';
 import type { RunLock } from '../store/lock.js';
@@ -75,7 +77,13 @@ export function runEngine(request: EngineRequest & { readonly lock: RunLock }): 
 /** The same with these parts, by whoever holds the lock or has the repository alone. */
 export async function runWith(request: EngineRequest, parts: EngineParts): Promise<Result<EngineEnd, Failure>> {
   const { git, prepared, clock, emit } = request;
-  const before = new Set(await git.user.uncommitted());
+  // All of it is git's to answer, and nothing waits for another's answer.
+  const asked = {
+    uncommitted: git.user.uncommitted(),
+    hooks: parts.hooksNotice({ folder: request.top, own: request.own, policy: prepared.policy }),
+  };
+  asked.hooks.catch(() => undefined);
+  const before = new Set(await asked.uncommitted);
   const { stack } = request;
   const known = prepared.intake.base ?? (prepared.tip === null ? stack.base : await findBase(git, prepared.tip));
   const base = known ?? git.user.head;
@@ -87,7 +95,7 @@ export async function runWith(request: EngineRequest, parts: EngineParts): Promi
   const opening = { git, prepared, facts, baseBranch: await branchOf(git, request.top), clock, emit };
   sayStarted(request, base);
   sayNotices({ prepared, emit }, [...before]);
-  const hooks = await parts.hooksNotice({ folder: request.top, own: request.own, policy: prepared.policy });
+  const hooks = await asked.hooks;
   if (hooks !== null) emit({ type: 'run.notice', level: 'warning', message: hooks });
   const { tree } = await git.readCommit(prepared.tip ?? base);
   for (const message of await submoduleNotices({ git, tree, top: request.top, policy: prepared.policy }))
@@ -109,6 +117,7 @@ export async function runWith(request: EngineRequest, parts: EngineParts): Promi
       (await git.user.uncommitted()).filter((file) => !before.has(file));
     const running = run(request, { opening, opened: opened.value, workshop: workshop.value, stray });
     await openRecords(running);
+    keepHeapAsItIs();
     const end = await runSpec({ ...specPorts(running), ...planning(running) });
     await clearFolders(running);
     const { tip } = running.landing.lane;
@@ -350,7 +359,7 @@ async function runOnce(running: Running): Promise<void> {
       })),
       agents,
       estimate: estimatesOf(
-        new Map(opened.issues.map(({ id, history }) => [id, journals.get(id)?.history ?? history])),
+        new Map(opened.issues.map((issue) => [issue.id, journals.get(issue.id)?.entries ?? entriesOf(issue)])),
       ),
       clock,
       signal,

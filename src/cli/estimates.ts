@@ -2,7 +2,7 @@
 import type { IssueId } from '../issue.js';
 import { estimateFrom } from '../scheduler/estimate.js';
 import { median } from '../scheduler/median.js';
-import { agentDurations, readHistory } from '../store/history.js';
+import { agentDurations, type HistoryEntry } from '../store/history.js';
 
 /**
  * Estimates each Issue by its typical attempt, else by that of the others; integrated ones count among those.
@@ -10,10 +10,10 @@ import { agentDurations, readHistory } from '../store/history.js';
  * Not by the sum: how many attempts are still to come nobody knows, neither of an Issue that has had some nor of one
  * that has had none. Other Specs are not read: they could only change the one number that stands for "unknown".
  */
-export function estimatesOf(histories: ReadonlyMap<IssueId, string>): (id: IssueId) => number {
+export function estimatesOf(histories: ReadonlyMap<IssueId, readonly HistoryEntry[]>): (id: IssueId) => number {
   const typical = new Map<IssueId, number>();
-  for (const [id, history] of histories) {
-    const ms = median(agentDurations(readHistory(history)));
+  for (const [id, entries] of histories) {
+    const ms = median(agentDurations(entries));
     if (ms !== undefined) typical.set(id, ms);
   }
   return estimateFrom(typical);

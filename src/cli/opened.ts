@@ -34,26 +34,32 @@ export async function openRepository(
   options: ImplementOptions,
   terminal: Terminal,
 ): Promise<Result<Opened, Failure | Forbidden>> {
-  const looked = await openGit({ folder: options.folder, own: terminal.env, runFolder: null });
-  if (!looked.ok) return looked;
-  const { commonDir, user } = looked.value;
-  const { topLevel } = user;
-  await looked.value.close();
-  if (topLevel === null) return failed(bareFailure);
-  const target = parseTarget(options.target, { cwd: await realpath(options.folder), top: topLevel });
+  const run = newRunId();
+  const folderOf = (commonDir: string): string => join(commonDir, 'giro', 'runs', run);
+  const runFolder = options.dryRun ? null : folderOf;
+  const opened = await openGit({ folder: options.folder, own: terminal.env, runFolder });
+  if (!opened.ok) return opened;
+  const git = opened.value;
+  const looked = await lookAround(git, options);
+  if (looked.ok) return ok({ git, ...looked.value, run, runFolder: folderOf(git.commonDir) });
+  await git.close();
+  return looked;
+}
+
+/** Reads the target, and what would forbid it. */
+async function lookAround(
+  { commonDir, user }: OpenedGit,
+  options: ImplementOptions,
+): Promise<Result<Pick<Opened, 'top' | 'target'>, Failure | Forbidden>> {
+  const { topLevel: top } = user;
+  if (top === null) return failed(bareFailure);
+  const target = parseTarget(options.target, { cwd: await realpath(options.folder), top });
   if (!target.ok) return target;
   if (!options.dryRun) {
     const file = await findStopFile(commonDir, target.value.kind === 'backlog' ? null : target.value.spec);
     if (file !== null) return failed({ kind: 'forbidden', file, target: target.value });
   }
-  const run = newRunId();
-  const runFolder = join(commonDir, 'giro', 'runs', run);
-  const git = await openGit({
-    folder: options.folder,
-    own: terminal.env,
-    runFolder: options.dryRun ? null : runFolder,
-  });
-  return git.ok ? ok({ git: git.value, top: topLevel, target: target.value, run, runFolder }) : git;
+  return ok({ top, target: target.value });
 }
 
 const bareFailure: Failure = {

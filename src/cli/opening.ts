@@ -9,13 +9,12 @@ import { buildGraph } from '../scheduler/graph.js';
 import { readFacts } from '../store/facts.js';
 import { intakeCommit, type BranchFacts } from '../store/integration.js';
 import type { Journal } from '../store/journal.js';
-import { openJournal } from '../store/standing.js';
-import { readSpecAt } from '../store/read.js';
+import { forksOf, openJournal, type Fork } from '../store/standing.js';
 import { branchName, integrationRef, issueRef } from '../store/refs.js';
 import type { OpenedGit } from '../worktree/git-types.js';
 import { detachCommand } from '../worktree/lane.js';
 import { saveCommit } from '../worktree/salvage.js';
-import type { Prepared } from './prepare.js';
+import { atRest, type Prepared } from './prepare.js';
 
 /** What opening stands on. */
 export interface OpeningPorts {
@@ -69,16 +68,15 @@ export function sayNotices(ports: Pick<OpeningPorts, 'prepared' | 'emit'>, uncom
   }
 }
 
-/** Puts the Spec's folder onto the integration branch, when there is something to put, and reads it back from there. */
+/** Puts the Spec's folder onto the integration branch, when there is something to put. */
 export async function openSpec(ports: OpeningPorts): Promise<Result<OpenedSpec, Failure>> {
   const { git, prepared, facts, emit } = ports;
   const standsOn = await issueBranchInUse(ports);
   if (standsOn !== null) return failed(standsOn);
   const tip = await takeIn(ports);
   if (!tip.ok) return tip;
-  const parsed = await readSpecAt(git, tip.value, prepared.spec);
-  if (!parsed.ok) return parsed;
-  const { spec } = parsed.value;
+  // What was taken in is what was checked.
+  const { spec } = prepared.parsed;
   const graph = buildGraph(spec.issues);
   const fresh = prepared.tip === null;
   // Branches of an earlier life of the Spec say nothing about this one.
@@ -96,28 +94,36 @@ export async function openSpec(ports: OpeningPorts): Promise<Result<OpenedSpec, 
 export async function journalOf(
   ports: OpeningPorts,
   opened: OpenedSpec,
-  request: { readonly issue: Issue; readonly tip: Oid },
+  request: { readonly issue: Issue; readonly tip: Oid; readonly fork?: Fork | undefined },
 ): Promise<Journal> {
   const { git, prepared, clock, emit } = ports;
   const { issue, tip } = request;
   const journalPorts = { git, spec: prepared.spec, clock };
   const branch = prepared.branches.get(issue.id) ?? null;
   if (branch === null) return openJournal(journalPorts, { issue, tip, branch, fresh: opened.fresh });
-  const contained = await git.isAncestor(branch, tip);
+  const contained = request.fork?.contained ?? (await git.isAncestor(branch, tip));
   if (opened.fresh && !contained) {
     const saved = await saveCommit(git, { spec: prepared.spec, issue: issue.id }, branch);
     const message = `an older branch of ${issue.id} was found; its work is saved as ${saved} and not continued`;
     emit({ type: 'run.notice', level: 'warning', message, issue: issue.id });
   }
-  return openJournal(journalPorts, { issue, tip, branch, fresh: opened.fresh || contained });
+  const fork = request.fork?.base ?? null;
+  return openJournal(journalPorts, { issue, tip, branch, fresh: opened.fresh || contained, fork });
 }
 
 /** Opens the records of all unfinished Issues that have a branch. */
 export async function openJournals(ports: OpeningPorts, opened: OpenedSpec): Promise<Map<IssueId, Journal>> {
   const journals = new Map<IssueId, Journal>();
-  for (const issue of opened.issues) {
-    if (issue.state === 'done' || issue.state === 'wontfix' || !ports.prepared.branches.has(issue.id)) continue;
-    journals.set(issue.id, await journalOf(ports, opened, { issue, tip: opened.tip }));
+  const { tip } = opened;
+  const { branches } = ports.prepared;
+  const asleep = atRest(opened.issues);
+  const open = opened.issues.filter(({ id }) => branches.has(id) && !asleep.has(id));
+  const tips = open.flatMap(({ id }) => branches.get(id) ?? []);
+  const forks = await forksOf(ports.git, tips, tip);
+  for (const issue of open) {
+    const branch = branches.get(issue.id);
+    const fork = branch === undefined ? undefined : forks.get(branch);
+    journals.set(issue.id, await journalOf(ports, opened, { issue, tip, fork }));
   }
   return journals;
 }

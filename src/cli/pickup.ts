@@ -36,7 +36,8 @@ export class Pickup {
 
   constructor(ports: PickupPorts) {
     this.#ports = ports;
-    this.#known = new Map(ports.opened.issues.map(({ id, history }) => [id, closings(readHistory(history))]));
+    const asking = ports.opened.issues.filter(({ state }) => state === 'needs-human');
+    this.#known = new Map(asking.map(({ id, history }) => [id, closings(readHistory(history))]));
   }
 
   /** Notes that an Issue came to rest, needing a human. */
@@ -83,6 +84,7 @@ export class Pickup {
 
   async #answered(tip: Oid): Promise<readonly Issue[]> {
     const { opening, states, only } = this.#ports;
+    if (![...states.values()].includes('needs-human')) return [];
     const parsed = await readSpecAt(opening.git, tip, opening.prepared.spec);
     if (!parsed.ok) return [];
     return parsed.value.spec.issues.filter((issue) => {

@@ -7,7 +7,7 @@ import { access, constants } from 'node:fs/promises';
 import { checkGates, parseSpecFolder, type ParsedSpec } from '../config/issue-file.js';
 import { nearest } from '../config/nearest.js';
 import { failed, ok, unreachable, type Diagnostic, type Failure, type Result } from '../failure.js';
-import type { IssueId, Oid, SpecSlug } from '../issue.js';
+import type { Issue, IssueId, Oid, SpecSlug } from '../issue.js';
 import { issueNumber } from '../issue.js';
 import { childEnvironment } from '../platform/environment.js';
 import { kindOf } from '../platform/files.js';
@@ -21,8 +21,8 @@ import { findIssue, someOf } from './target.js';
 import { readUserPolicy, type PolicyPlace } from './user-policy.js';
 import { firstIntake, laterIntake, type Intake } from '../store/intake.js';
 import type { IssueBranches } from '../store/facts.js';
-import { readBranches } from '../store/facts.js';
-import { readSpecAt, type SpecFile } from '../store/read.js';
+import { readOpenBranches } from '../store/facts.js';
+import { readSpecFiles, type SpecFile } from '../store/read.js';
 import { branchName, integrationRef } from '../store/refs.js';
 import type { OpenedGit } from '../worktree/git-types.js';
 
@@ -38,6 +38,7 @@ export interface Prepared {
   readonly tip: Oid | null;
   /** The Spec's state on the integration branch before this run. */
   readonly before: 'draft' | 'active' | 'done' | 'needs-human';
+  /** Of Issues that are not at rest, and of none that is known. */
   readonly branches: IssueBranches;
 }
 
@@ -81,15 +82,19 @@ export async function prepareRead(
   const inTheWay = await blockingBranch(git, spec, tip);
   if (inTheWay !== null) return failed(inTheWay);
   if (tip === null && read === null) return failed(await noSuchSpec(request.top, spec));
-  const branches = await readBranches(git, spec);
-  const taken = await takeIn({ ...request, tip, read, branches });
+  const taken = await takeIn({ ...request, tip, read });
   if (!taken.ok) return taken;
-  const files = [...taken.value.intake.files].map(([path, content]) => ({ path, bytes: Buffer.from(content) }));
-  const parsed = parseSpecFolder({ slug: spec, files });
+  const { intake, before, unchanged } = taken.value;
+  const files = [...intake.files].map(([path, content]) => ({ path, bytes: Buffer.from(content) }));
+  const parsed = unchanged === null ? parseSpecFolder({ slug: spec, files }) : ok(unchanged);
   if (!parsed.ok) return parsed;
   const mistakes = check(parsed.value, policy);
   if (mistakes.length > 0) return failed({ kind: 'diagnostics', diagnostics: mistakes });
-  return ok({ policy, spec, parsed: parsed.value, read, tip, branches, ...taken.value });
+  // Whom the intake wakes goes on from a branch too.
+  const asleep = atRest(parsed.value.spec.issues);
+  const isSame = tip !== null && sameNames(asleep, taken.value.atRest);
+  const branches = isSame ? taken.value.branches : await readOpenBranches(git, spec, (issue) => asleep.has(issue));
+  return ok({ policy, spec, parsed: parsed.value, read, tip, branches, intake, before });
 }
 
 /** Reads giro.toml, and looks for the program that is to do the work. */
@@ -100,6 +105,17 @@ export async function readPolicy(request: PolicyPlace): Promise<Result<Policy, F
   return missing === null ? policy : failed(missing);
 }
 
+function sameNames(left: ReadonlySet<string>, right: ReadonlySet<string>): boolean {
+  return left.size === right.size && [...left].every((name) => right.has(name));
+}
+
+interface TakenIn extends Pick<Prepared, 'intake' | 'before' | 'branches'> {
+  /** Issues that were done or `wontfix` before; `branches` are without theirs. */
+  readonly atRest: ReadonlySet<string>;
+  /** The Spec, when the intake leaves it as it stands at the tip. */
+  readonly unchanged: ParsedSpec | null;
+}
+
 async function takeIn(request: {
   readonly git: OpenedGit;
   readonly spec: SpecSlug;
@@ -107,9 +123,8 @@ async function takeIn(request: {
   readonly named: boolean;
   readonly tip: Oid | null;
   readonly read: readonly SpecFile[] | null;
-  readonly branches: IssueBranches;
   readonly at: string;
-}): Promise<Result<{ readonly intake: Intake; readonly before: Prepared['before'] }, Failure>> {
+}): Promise<Result<TakenIn, Failure>> {
   const { git, spec, tip, read } = request;
   if (tip === null) {
     const intake = firstIntake(read ?? [], request.at);
@@ -118,27 +133,49 @@ async function takeIn(request: {
       files: (read ?? []).map((file) => ({ path: file.path, bytes: file.bytes })),
     });
     if (!parsed.ok) return parsed;
-    return parsed.value.spec.state === 'done' ? failed(doneWithoutBranch(spec)) : ok({ intake, before: 'draft' });
+    if (parsed.value.spec.state === 'done') return failed(doneWithoutBranch(spec));
+    return ok({ intake, before: 'draft', branches: new Map(), atRest: new Set(), unchanged: null });
   }
-  const present = await readSpecAt(git, tip, spec);
+  const files = await readSpecFiles(git, tip, spec);
+  const present = parseSpecFolder({ slug: spec, files });
   const before = present.ok ? present.value.spec.state : 'active';
+  const asleep = atRest(present.ok ? present.value.spec.issues : []);
+  const branches = await readOpenBranches(git, spec, (issue) => asleep.has(issue));
   const intake = await laterIntake(git, {
     spec,
     tip,
-    branches: request.branches,
+    branches,
     folder: `${specsFolder}/${spec}`,
     checkout: read,
+    present: files,
+    atRest: asleep,
     head: git.user.head,
     answers:
       present.ok && request.named && before === 'needs-human' ? answeredBy(request.issue, present.value.spec) : [],
     mended:
       present.ok && !request.named && before === 'needs-human'
-        ? await mendedIssues(git, { spec, issues: present.value.spec.issues, branches: request.branches })
+        ? await mendedIssues(git, { spec, issues: present.value.spec.issues, branches })
         : [],
     named: request.named,
     at: request.at,
   });
-  return ok({ intake, before });
+  const unchanged = present.ok && isUnchanged(files, intake) ? present.value : null;
+  return ok({ intake, before, branches, atRest: asleep, unchanged });
+}
+
+/** Issues that nothing is to be done for. */
+export function atRest(issues: readonly Pick<Issue, 'id' | 'state'>[]): ReadonlySet<string> {
+  return new Set(issues.filter(({ state }) => state === 'done' || state === 'wontfix').map(({ id }) => id));
+}
+
+function isUnchanged(present: readonly SpecFile[], { files }: Intake): boolean {
+  return (
+    present.length === files.size &&
+    present.every(({ path, bytes }) => {
+      const content = files.get(path);
+      return content === bytes || (content !== undefined && Buffer.from(content).equals(bytes));
+    })
+  );
 }
 
 /** After a run that ended asking, naming the Spec answers everything; naming an Issue answers that one. */

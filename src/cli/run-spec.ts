@@ -9,7 +9,7 @@ import { makeFolder } from '../platform/folders.js';
 import { printable } from '../platform/text.js';
 import type { AgentShare } from '../scheduler/slots.js';
 import type { RunState } from '../state.js';
-import { readBranches } from '../store/facts.js';
+import { readBranches, readOpenBranches } from '../store/facts.js';
 import { takeLock, type RunLock } from '../store/lock.js';
 import { integrationRef } from '../store/refs.js';
 import type { OpenedGit } from '../worktree/git-types.js';
@@ -21,7 +21,7 @@ import { renderFailure } from './failure-text.js';
 import { proofHolds } from './landing.js';
 import type { Opened } from './opened.js';
 import { checkedOutFailure, checkedOutIn } from './opening.js';
-import type { Prepared } from './prepare.js';
+import { atRest, type Prepared } from './prepare.js';
 import { noteProofs } from './proof-notes.js';
 import type { Stack } from './stacking.js';
 import type { Shared } from './shared.js';
@@ -100,7 +100,8 @@ export async function whileLocked<T>(
 
 /** What was read before the lock was taken may be old by now: another engine may have ended in between. */
 async function isCurrent(git: OpenedGit, prepared: Prepared): Promise<boolean> {
-  const branches = await readBranches(git, prepared.spec);
+  const asleep = atRest(prepared.parsed.spec.issues);
+  const branches = await readOpenBranches(git, prepared.spec, (issue) => asleep.has(issue));
   const same = [...branches].every(([issue, oid]) => prepared.branches.get(issue) === oid);
   return (
     same &&

@@ -7,7 +7,7 @@ import type { IssueId, Oid, SpecSlug } from '../issue.js';
 import { buildGraph, checkGraph } from '../scheduler/graph.js';
 import { specsFolder, type Spec, type SpecState } from '../spec.js';
 import { reduce, rootCause, emptyState, type RunState } from '../state.js';
-import { readBranches, readStandings, type IssueBranches } from '../store/facts.js';
+import { branchNames, readStandings, readWorkedOn } from '../store/facts.js';
 import { packetQuestion, readHistory, sinceAnswer, type HistoryEntry } from '../store/history.js';
 import { findBase } from '../store/intake.js';
 import { spendingOf } from '../store/ledger.js';
@@ -86,10 +86,9 @@ export async function readSpec(git: OpenedGit, slug: SpecSlug, place: Place): Pr
       hint: `see: giro implement ${slug} --dry-run`,
     });
   const graph = buildGraph(spec.issues);
-  const branches = await readBranches(git, slug);
   const standings = await readStandings(git, {
     spec,
-    branches: tip === null ? new Map() : branches,
+    branches: tip === null ? new Map() : await readWorkedOn(git, spec),
     wave: (id) => graph.wave(id),
   });
   const facts = standings.map((standing) => standing.facts);
@@ -108,7 +107,15 @@ export async function readSpec(git: OpenedGit, slug: SpecSlug, place: Place): Pr
     ...withLeft(await runningOf(git.commonDir, slug), () => place.leftOf(slug)),
     ...toldBy(entries, spec.state, facts),
     ...setOnly(budgets.get(null)),
-    issues: issuesJson({ spec, facts, branches, worktrees, budgets, tip, head: git.user.head }),
+    issues: issuesJson({
+      spec,
+      facts,
+      branches: new Set(await branchNames(git, slug)),
+      worktrees,
+      budgets,
+      tip,
+      head: git.user.head,
+    }),
   });
 }
 
@@ -167,7 +174,8 @@ async function worktreesOf(git: OpenedGit, slug: SpecSlug): Promise<ReadonlyMap<
 function issuesJson(parts: {
   readonly spec: Spec;
   readonly facts: readonly IssueFacts[];
-  readonly branches: IssueBranches;
+  /** Issues that have one. */
+  readonly branches: ReadonlySet<string>;
   readonly worktrees: ReadonlyMap<string, string>;
   readonly budgets: Standings;
   readonly tip: Oid | null;

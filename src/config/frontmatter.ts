@@ -29,6 +29,8 @@ export type Split =
       readonly bodyStart: number;
     };
 
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+
 /** Decodes a file's bytes; too large files and invalid UTF-8 are refused. */
 export function decode(file: string, bytes: Uint8Array): Result<SourceText, readonly Diagnostic[]> {
   if (bytes.byteLength > largestFileBytes) {
@@ -36,7 +38,7 @@ export function decode(file: string, bytes: Uint8Array): Result<SourceText, read
       { file, message: `the file is larger than ${largestFileBytes / 1024} KiB`, hint: 'make it shorter' },
     ]);
   }
-  const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
+  const text = decoder.decode(bytes);
   if (isUtf8(bytes)) return ok({ file, text });
   const place = placeIn({ file, text }, text.indexOf('\uFFFD'));
   return failed([{ ...place, message: 'the file is not valid UTF-8', hint: 'save it as UTF-8' }]);
@@ -104,12 +106,17 @@ function withinLimits(
   return failed([{ ...placeAtLine(source, 1), message, hint: 'move text below the closing ---' }]);
 }
 
+const plainLines = /^(?:[a-z-]+: [\w[\], -]*\n)+$/;
+
 /** gray-matter makes the cut; by now the text has no shape that it and giro could read differently. */
 function splitAt(source: SourceText, closing: number): Result<Split, readonly Diagnostic[]> {
   const { text } = source;
   const bodyStart = lineAt(text, closing).next;
   const yamlStart = lineAt(text, 0).next;
   const yaml = text.slice(yamlStart, closing);
+  // Of lines that are nothing but `key: value` there is one way to cut, which needs no second opinion.
+  if (plainLines.test(yaml))
+    return ok({ kind: 'frontmatter', yaml, yamlStart, body: text.slice(bodyStart), bodyStart });
   // An options object keeps gray-matter's cache out of it; without one, equal texts share one mutable result.
   const file = matter(text.slice(0, bodyStart), { language: 'yaml', engines });
   if (file.content !== '' || file.matter.trim() !== yaml.trim())

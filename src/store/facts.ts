@@ -4,7 +4,7 @@ import type { IssueFacts } from '../event.js';
 import type { Issue, IssueId, IssueState, Oid, SpecSlug } from '../issue.js';
 import type { Spec } from '../spec.js';
 import type { Git } from '../worktree/git-types.js';
-import { closings, lastAttempt, packetQuestion, readHistory, type HistoryEntry } from './history.js';
+import { closings, entriesOf, lastAttempt, packetQuestion, readHistory, type HistoryEntry } from './history.js';
 import { spendingOf } from './ledger.js';
 import { newestRecord, readCheckpoint, readIssueText } from './read.js';
 import { issueRefPrefix } from './refs.js';
@@ -26,6 +26,40 @@ export async function readBranches(git: Git, spec: SpecSlug): Promise<IssueBranc
   return new Map([...refs].map(([ref, oid]) => [ref.slice(prefix.length), oid]));
 }
 
+/** The same, but for Issues at rest, which may be thousands, and whose branches nothing goes on from. */
+export async function readOpenBranches(
+  git: Git,
+  spec: SpecSlug,
+  atRest: (issue: string) => boolean,
+): Promise<IssueBranches> {
+  const names = await branchNames(git, spec);
+  const wanted = names.filter((issue) => !atRest(issue));
+  if (wanted.length === names.length) return readBranches(git, spec);
+  const values = await Promise.all(wanted.map((issue) => git.readRef(issueRefPrefix(spec) + issue)));
+  return new Map(
+    wanted.flatMap((issue, at): [string, Oid][] => {
+      const oid = values[at] ?? null;
+      return oid === null ? [] : [[issue, oid]];
+    }),
+  );
+}
+
+/** The branches of those Issues of a Spec that are told from their branches. */
+export function readWorkedOn(git: Git, { slug, issues }: Spec): Promise<IssueBranches> {
+  const asleep = new Set<string>(issues.filter((issue) => !isWorkedOn(issue)).map(({ id }) => id));
+  return readOpenBranches(git, slug, (issue) => asleep.has(issue));
+}
+
+function isWorkedOn({ state }: Issue): boolean {
+  return state === 'ready' || state === 'in-progress';
+}
+
+/** Names the Issues of a Spec that have a branch. */
+export async function branchNames(git: Git, spec: SpecSlug): Promise<readonly string[]> {
+  const prefix = issueRefPrefix(spec);
+  return (await git.listRefNames(prefix)).map((ref) => ref.slice(prefix.length));
+}
+
 /** How an Issue stands, and the History that says so. */
 export interface IssueStanding {
   readonly facts: IssueFacts;
@@ -42,8 +76,7 @@ export async function readStandings(git: Git, request: FactsRequest): Promise<re
   const own = new Map<IssueId, string | null>();
   const read = request.spec.issues.map((issue) => {
     const branch = request.branches.get(issue.id);
-    const open = issue.state === 'ready' || issue.state === 'in-progress';
-    if (!open || branch === undefined) return undefined;
+    if (!isWorkedOn(issue) || branch === undefined) return undefined;
     return readOwn(git, branch, issue.path).then((text) => own.set(issue.id, text));
   });
   await Promise.all(read.filter((reading) => reading !== undefined));
@@ -58,7 +91,7 @@ async function readOwn(git: Git, branch: Oid, path: string): Promise<string | nu
 
 function standingOf(issue: Issue, own: string | null, wave: number): IssueStanding {
   const common = { id: issue.id, title: issue.title, wave, dependsOn: issue.dependsOn };
-  const published = readHistory(issue.history);
+  const published = entriesOf(issue);
   const mine = own === null ? null : { ...readCheckpoint(own), history: readHistory(historyOf(own)) };
   // What landed or was answered since is not on the branch.
   if (mine === null || closings(published) > closings(mine.history)) return atRest(issue.state, common, published);

@@ -3,7 +3,7 @@
  * must hear. It is written by `history-entries.ts`, which sees to it that nothing foreign passes for an entry.
  */
 import { createHash } from 'node:crypto';
-import type { AttemptVerdict, Finding } from '../issue.js';
+import type { AttemptVerdict, Finding, Issue } from '../issue.js';
 import { withoutTimes } from '../issue.js';
 import { readDuration } from '../platform/duration.js';
 import { blockedBullet, isWorkerBullet } from './history-entries.js';
@@ -34,6 +34,15 @@ const attemptHeading = /^### Attempt (\d+) · /;
 /** Splits a History section into its entries, oldest first. */
 export function readHistory(history: string): readonly HistoryEntry[] {
   return splitEntries(history).map(readEntry);
+}
+
+const known = new WeakMap<Pick<Issue, 'history'>, readonly HistoryEntry[]>();
+
+/** Gives the entries of an Issue as it was read, which is asked again and again where there are thousands. */
+export function entriesOf(issue: Pick<Issue, 'history'>): readonly HistoryEntry[] {
+  const entries = known.get(issue) ?? readHistory(issue.history);
+  known.set(issue, entries);
+  return entries;
 }
 
 /** Counts the attempts ever recorded; numbers are never reused. */

@@ -14,11 +14,20 @@ import { historyOf, replaceHistory, spliceFrontmatter } from '../config/splice.j
 import type { IssueState, Oid, SpecSlug } from '../issue.js';
 import { parseOid, shortOid } from '../issue.js';
 import type { SpecState } from '../spec.js';
-import type { Git, LoggedCommit } from '../worktree/git-types.js';
+import type { CommitInfo, Git, LoggedCommit } from '../worktree/git-types.js';
 import { nameObject } from '../worktree/objects.js';
+import { readBranches } from './facts.js';
 import { budgetUsed, readHistory, sinceAnswer } from './history.js';
 import { appendAnswer } from './history-entries.js';
-import { newestRecord, readCheckpoint, readIssueText, readSpecFiles, type SpecFile } from './read.js';
+import {
+  listSpecFiles,
+  newestRecord,
+  readCheckpoint,
+  readIssueText,
+  readSpecFiles,
+  type ListedFile,
+  type SpecFile,
+} from './read.js';
 import { hasUsed } from './spec-history.js';
 import { checkpointOf, trailer } from './trailers.js';
 import { codeTree } from './tree.js';
@@ -54,11 +63,15 @@ export function firstIntake(files: readonly SpecFile[], at: string): Intake {
 export interface LaterRequest {
   readonly spec: SpecSlug;
   readonly tip: Oid;
-  /** The branches of the Issues, by Issue. */
+  /** The branches of the Issues that are not at rest, by Issue. */
   readonly branches: ReadonlyMap<string, Oid>;
   readonly folder: string;
   /** `null`: the checkout has no such folder. */
   readonly checkout: readonly SpecFile[] | null;
+  /** The folder at the tip, when it was read; absent: it is read here. */
+  readonly present?: readonly SpecFile[];
+  /** Issues that are done or `wontfix` there, as far as they were read. */
+  readonly atRest?: ReadonlySet<string>;
   /** The commit the person is on. */
   readonly head?: Oid;
   /** Paths of what is answered by being named again, if it asks: Issues, and SPEC.md when the whole Spec is named. */
@@ -72,7 +85,8 @@ export interface LaterRequest {
 
 /** Prepares what a later run takes in. */
 export async function laterIntake(git: Git, request: LaterRequest): Promise<Intake> {
-  const present = new Map((await readSpecFiles(git, request.tip, request.spec)).map((file) => [file.path, file.bytes]));
+  const read = request.present ?? (await readSpecFiles(git, request.tip, request.spec));
+  const present = new Map(read.map((file) => [file.path, file.bytes]));
   const byHand = await workByHand(git, request, present);
   const edits = await findEdits(git, request, { present, byHand });
   const files = new Map<string, string | Buffer>(present);
@@ -141,24 +155,42 @@ export async function findBase(git: Git, tip: Oid): Promise<Oid | null> {
  * when it took their repair of its base.
  */
 export async function findUserBase(git: Git, tip: Oid): Promise<Oid | null> {
-  for (let next: Oid | undefined = tip; next !== undefined;) {
-    const { message, parents } = await git.readCommit(next);
+  for (const { message } of await intakesOf(git, tip)) {
     const base = trailer(message, 'Giro-User-Base');
     if (base !== undefined) return (await git.readCommit(parseOid(base))).oid;
-    if (checkpointOf(message) === 'snapshot') break;
-    next = parents[0];
   }
   return findBase(git, tip);
 }
 
 /** Finds the branch the person was on when `giro/<spec>` was made, by its full name; `null`: on none, or nobody noted it. */
 export async function findBaseBranch(git: Git, tip: Oid): Promise<string | null> {
-  for (let next: Oid | undefined = tip; next !== undefined;) {
-    const { message, parents } = await git.readCommit(next);
-    if (checkpointOf(message) === 'snapshot') return trailer(message, 'Giro-Base-Branch') ?? null;
-    next = parents[0];
-  }
-  return null;
+  const { message = '' } = (await intakesOf(git, tip)).at(-1) ?? {};
+  return checkpointOf(message) === 'snapshot' ? (trailer(message, 'Giro-Base-Branch') ?? null) : null;
+}
+
+/** Finds what was taken in down to the snapshot that the branch began with, newest first: one question, however long it is. */
+function intakesOf(git: Git, tip: Oid): Promise<readonly CommitInfo[]> {
+  const known = newestIntakes.get(git);
+  const found = known?.tip === tip ? known.found : findIntakes(git, tip);
+  newestIntakes.set(git, { tip, found });
+  return found;
+}
+
+/** A run that starts asks for the same again and again. */
+const newestIntakes = new WeakMap<Git, { readonly tip: Oid; readonly found: Promise<readonly CommitInfo[]> }>();
+
+async function findIntakes(git: Git, tip: Oid): Promise<readonly CommitInfo[]> {
+  const base = await findBase(git, tip);
+  const ask = async (not: readonly Oid[]): Promise<readonly CommitInfo[]> =>
+    (await git.firstParents(tip, not, '^Giro-Checkpoint: (snapshot|import)$')).filter(({ message }) =>
+      ['snapshot', 'import'].includes(checkpointOf(message) ?? ''),
+    );
+  const isFirst = ({ message }: CommitInfo): boolean => checkpointOf(message) === 'snapshot';
+  const near = base === null ? [] : await ask([base]);
+  // A person's commit that has the branch in it may have become its base.
+  const found = near.some(isFirst) ? near : await ask([]);
+  const first = found.findIndex(isFirst);
+  return first < 0 ? found : found.slice(0, first + 1);
 }
 
 interface Edit {
@@ -179,6 +211,7 @@ async function workByHand(git: Git, request: LaterRequest, present: ReadonlyMap<
   const found = new Map<string, { readonly text: string | null; readonly recorded: string | null }>();
   for (const [issue, branch] of request.branches) {
     const path = `${request.folder}/issues/${issue}.md`;
+    if (request.atRest?.has(issue) === true) continue;
     const state = stateOf(present.get(path));
     if (state === null || state === 'done' || state === 'wontfix') continue;
     const { record, byHand } = await newestRecord(git, branch);
@@ -194,16 +227,17 @@ async function findEdits(
   request: LaterRequest,
   known: { readonly present: ReadonlyMap<string, Buffer>; readonly byHand: ByHand },
 ): Promise<Edits> {
-  const base = await findBase(git, request.tip);
-  const tips = [request.tip, ...request.branches.values()];
-  const versions = await versionsOf(git, await git.logBlobs(tips, base === null ? [] : [base], request.folder));
-  const last = new Map((await lastRead(git, request)).map((file) => [file.path, file.bytes]));
+  let versions: Promise<ReadonlyMap<string, readonly Oid[]>> | null = null;
+  const last = new Map((await lastRead(git, request)).map(({ path, oid }) => [path, oid]));
   const changed = new Map<string, Edit>();
-  const look = async (path: string, bytes: Buffer, before: Buffer | null): Promise<void> => {
-    const own = versions.get(path) ?? [];
+  const look = async (path: string, bytes: Buffer, was: Buffer | Oid | null): Promise<void> => {
+    if (known.present.get(path)?.equals(bytes) === true) return;
     const name = nameObject(git.hash, 'blob', bytes);
-    const same = before?.equals(bytes) === true || known.present.get(path)?.equals(bytes) === true;
-    if (same || own.some((oid) => oid === name)) return;
+    if (was === name || (was instanceof Buffer && was.equals(bytes))) return;
+    // Only now: it reads all that was ever written there.
+    const own = (await (versions ??= writtenVersions(git, request))).get(path) ?? [];
+    if (own.some((oid) => oid === name)) return;
+    const before = typeof was === 'string' ? await git.readBlob(was) : was;
     const theirs = [...(before === null ? [] : [before]), ...(await Promise.all(own.map((oid) => git.readBlob(oid))))];
     if (theirs.some((version) => sameText(path, version, bytes))) return;
     changed.set(path, { bytes, basis: basisOf(bytes, theirs) ?? before });
@@ -218,6 +252,13 @@ async function findEdits(
 }
 
 /** The versions of each file that giro wrote, newest first. */
+async function writtenVersions(git: Git, request: LaterRequest): Promise<ReadonlyMap<string, readonly Oid[]>> {
+  const base = await findBase(git, request.tip);
+  const branches = await readBranches(git, request.spec);
+  const tips = [...new Set([request.tip, ...request.branches.values(), ...branches.values()])];
+  return versionsOf(git, await git.logBlobs(tips, base === null ? [] : [base], request.folder));
+}
+
 async function versionsOf(git: Git, log: readonly LoggedCommit[]): Promise<ReadonlyMap<string, readonly Oid[]>> {
   const byCommit = new Map(log.map((commit) => [commit.commit, commit]));
   const versions = new Map<string, Oid[]>();
@@ -240,17 +281,10 @@ function keyOf(change: { readonly path: string; readonly oid: Oid | null }): str
 }
 
 /** The folder as the newest intake read it. */
-async function lastRead(git: Git, request: LaterRequest): Promise<readonly SpecFile[]> {
-  for (let next: Oid | undefined = request.tip; next !== undefined;) {
-    const { message, parents } = await git.readCommit(next);
-    const checkpoint = checkpointOf(message);
-    const [first, second]: readonly (Oid | undefined)[] = parents;
-    const isIntake = checkpoint === 'snapshot' || checkpoint === 'import';
-    if (isIntake && second !== undefined) return readSpecFiles(git, second, request.spec);
-    if (checkpoint === 'snapshot') return [];
-    next = first;
-  }
-  return [];
+async function lastRead(git: Git, request: LaterRequest): Promise<readonly ListedFile[]> {
+  const newest = (await intakesOf(git, request.tip)).find(({ parents }) => parents[1] !== undefined);
+  const asRead = newest?.parents[1];
+  return asRead === undefined ? [] : listSpecFiles(git, asRead, request.spec);
 }
 
 /** Line ends may be the work of git's own conversion. */
@@ -309,8 +343,11 @@ function answer(
   done: { readonly edited: ReadonlyMap<string, unknown>; readonly byHand: ReadonlyMap<string, unknown> },
 ): readonly string[] {
   const paths: string[] = [];
+  const candidates = new Set(
+    [done.edited.keys(), done.byHand.keys(), request.mended ?? [], request.answers].flatMap((one) => [...one]),
+  );
   for (const [path, content] of files) {
-    if (!isIssueFile(path) || stateOf(content) !== 'needs-human') continue;
+    if (!candidates.has(path) || !isIssueFile(path) || stateOf(content) !== 'needs-human') continue;
     const what = done.edited.has(path)
       ? 'the Issue was edited'
       : done.byHand.has(path)

@@ -25,7 +25,15 @@ export function spendingOf(entries: readonly HistoryEntry[]): Spending {
     .reduce((sum, { usage }) => addUsage(sum, usage), noSpending);
 }
 
+const spells = new WeakMap<HistoryEntry, readonly Spell[]>();
+
 function spellOf(entry: HistoryEntry): readonly Spell[] {
+  const known = spells.get(entry) ?? readSpell(entry);
+  spells.set(entry, known);
+  return known;
+}
+
+function readSpell(entry: HistoryEntry): readonly Spell[] {
   const gates = gatesIn(entry.text);
   const judged = gates.flatMap((gate) => (gate.charge === null ? [] : [gate.charge]));
   const at = timeOf(entry.text) ?? 0;
@@ -66,6 +74,7 @@ function agentOf(entry: HistoryEntry): { readonly durationMs: number; readonly c
 
 function gatesIn(text: string): readonly { readonly durationMs: number; readonly charge: Charge | null }[] {
   return text.split('\n').flatMap((line) => {
+    if (!line.startsWith('- gate ')) return [];
     const note = /^- gate \S+: (?:pass|fail) · (.*)$/.exec(line)?.[1];
     if (note === undefined) return [];
     const parts = note.split(' · ');

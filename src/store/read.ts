@@ -14,17 +14,32 @@ export interface SpecFile {
   readonly bytes: Buffer;
 }
 
+/** One file of a Spec's folder as a commit has it. */
+export interface ListedFile {
+  /** Path inside the repository. */
+  readonly path: string;
+  readonly oid: Oid;
+}
+
 /** Reads all files of a Spec's folder at a commit; empty when it has none. */
 export async function readSpecFiles(git: Git, commit: Oid, slug: SpecSlug): Promise<readonly SpecFile[]> {
+  const listed = await listSpecFiles(git, commit, slug);
+  const contents = await git.readBlobs(listed.map(({ oid }) => oid));
+  return listed.flatMap(({ path }, at) => {
+    const bytes = contents[at];
+    return bytes === undefined ? [] : [{ path, bytes }];
+  });
+}
+
+/** Lists all files of a Spec's folder at a commit, unread; empty when it has none. */
+export async function listSpecFiles(git: Git, commit: Oid, slug: SpecSlug): Promise<readonly ListedFile[]> {
   const folder = `${specsFolder}/${slug}`;
   const entry = await git.readPath(commit, folder);
   if (entry === null || entry.mode !== '040000') return [];
   const files = await git.listTree(entry.oid);
-  return Promise.all(
-    files
-      .filter((file) => file.mode === '100644' || file.mode === '100755')
-      .map(async (file) => ({ path: `${folder}/${file.path}`, bytes: await git.readBlob(file.oid) })),
-  );
+  return files
+    .filter((file) => file.mode === '100644' || file.mode === '100755')
+    .map(({ path, oid }) => ({ path: `${folder}/${path}`, oid }));
 }
 
 /** Reads a Spec with its Issues at a commit. */
@@ -60,7 +75,7 @@ export async function newestRecord(
 }
 
 /** An engine commit that a person amended or rebased keeps its trailers, but not the tree that they tell. */
-function isEngines({ message, tree }: CommitInfo): boolean {
+export function isEngines({ message, tree }: CommitInfo): boolean {
   return checkpointOf(message) !== undefined && (trailer(message, 'Giro-Tree') ?? tree) === tree;
 }
 

@@ -6,7 +6,7 @@ import type { Git } from '../worktree/git-types.js';
 import { closings, readHistory, type HistoryEntry } from './history.js';
 import type { BranchPorts } from './issue-branch.js';
 import { Journal, type Standing } from './journal.js';
-import { newestRecord, readCheckpoint, readIssueText } from './read.js';
+import { isEngines, newestRecord, readCheckpoint, readIssueText } from './read.js';
 import { codeTree } from './tree.js';
 
 /**
@@ -15,7 +15,14 @@ import { codeTree } from './tree.js';
  */
 export async function openJournal(
   ports: BranchPorts,
-  request: { readonly issue: Issue; readonly tip: Oid; readonly branch: Oid | null; readonly fresh: boolean },
+  request: {
+    readonly issue: Issue;
+    readonly tip: Oid;
+    readonly branch: Oid | null;
+    readonly fresh: boolean;
+    /** Where the branch leaves the integration branch; absent or `null`: it is asked for here. */
+    readonly fork?: Oid | null;
+  },
 ): Promise<Journal> {
   const { git } = ports;
   const { issue, tip, branch } = request;
@@ -25,8 +32,45 @@ export async function openJournal(
     return new Journal(ports, { ...start, history: issue.history, commit: null, base: tip, standing: 'fresh' });
   }
   const own = await readOwn(git, issue, branch);
-  const base = (await git.mergeBase(branch, tip)) ?? tip;
+  const base = request.fork ?? (await git.mergeBase(branch, tip)) ?? tip;
   return new Journal(ports, { ...start, ...own, commit: branch, base });
+}
+
+/** Where a branch leaves the integration branch. */
+export interface Fork {
+  /** All of it is there. */
+  readonly contained: boolean;
+  /** `null`: git has to say. */
+  readonly base: Oid | null;
+}
+
+/** Finds it for many branches with one question to git; without those of which that cannot be told. */
+export async function forksOf(
+  git: Pick<Git, 'notBehind' | 'readCommit'>,
+  branches: readonly Oid[],
+  tip: Oid,
+): Promise<ReadonlyMap<Oid, Fork>> {
+  const own = branches.length === 0 ? null : await git.notBehind(branches, tip);
+  if (own === null) return new Map();
+  const forks = branches.map(async (branch): Promise<[Oid, Fork]> => {
+    const contained = !own.has(branch);
+    return [branch, { contained, base: contained ? branch : await leavesAt(git, branch, own) }];
+  });
+  return new Map(await Promise.all(forks));
+}
+
+/** Goes down a branch to the commit that the integration branch has; where there are several ways, only an engine's is clear. */
+async function leavesAt(git: Pick<Git, 'readCommit'>, branch: Oid, own: ReadonlySet<Oid>): Promise<Oid | null> {
+  for (let at = branch; ;) {
+    const commit = await git.readCommit(at);
+    const [mine, ...others] = commit.parents.filter((parent) => own.has(parent));
+    const [shared, ...more] = commit.parents.filter((parent) => !own.has(parent));
+    if (others.length + more.length > 0) return null;
+    if (mine === undefined) return shared ?? null;
+    // The engine merges a tip that is newer than all that the branch has.
+    if (shared !== undefined) return isEngines(commit) ? shared : null;
+    at = mine;
+  }
 }
 
 /** What the Issue's branch says of it, joined with what the integration branch knows of its escalations. */

@@ -51,6 +51,7 @@ class ObjectReader {
   readonly #start: () => Promise<Conversation>;
   #conversation: Promise<Conversation> | null = null;
   #waiting: Waiting[] = [];
+  #unsaid = '';
   #reading = false;
 
   constructor(start: () => Promise<Conversation>) {
@@ -62,12 +63,17 @@ class ObjectReader {
     return this.#twice(() => this.#ask('contents', oid));
   }
 
+  /** Many at once; `null` for each that there is not. */
+  readAll(oids: readonly Oid[]): Promise<readonly (StoredObject | null)[]> {
+    return this.#twice(() => this.#askAll(oids));
+  }
+
   /** Bytes of an object; `null`: there is no such object. */
   async size(oid: Oid): Promise<number | null> {
     return (await this.#twice(() => this.#ask('info', oid)))?.bytes ?? null;
   }
 
-  async #twice(ask: () => Promise<Answer | null>): Promise<Answer | null> {
+  async #twice<T>(ask: () => Promise<T>): Promise<T> {
     try {
       return await ask();
     } catch (error) {
@@ -82,8 +88,34 @@ class ObjectReader {
     const conversation = await this.#conversation;
     return new Promise((resolve, reject) => {
       this.#waiting.push({ asked, resolve, reject });
-      conversation.write(`${asked} ${oid}\n`);
+      this.#say(conversation, `${asked} ${oid}\n`);
       if (!this.#reading) void this.#pump(conversation);
+    });
+  }
+
+  /** As one promise: there may be thousands of them. */
+  async #askAll(oids: readonly Oid[]): Promise<readonly (Answer | null)[]> {
+    if (oids.length === 0) return [];
+    this.#conversation ??= this.#start();
+    const conversation = await this.#conversation;
+    return new Promise((resolve, reject) => {
+      const answers: (Answer | null)[] = [];
+      const take = (answer: Answer | null): void => {
+        if (answers.push(answer) === oids.length) resolve(answers);
+      };
+      this.#waiting.push(...oids.map(() => ({ asked: 'contents', resolve: take, reject }) as const));
+      this.#say(conversation, oids.map((oid) => `contents ${oid}\n`).join(''));
+      if (!this.#reading) void this.#pump(conversation);
+    });
+  }
+
+  /** Whatever is asked in one go is written in one go: it may be thousands of questions. */
+  #say(conversation: Conversation, question: string): void {
+    this.#unsaid += question;
+    if (this.#unsaid.length > question.length) return;
+    queueMicrotask(() => {
+      conversation.write(this.#unsaid);
+      this.#unsaid = '';
     });
   }
 
@@ -172,13 +204,15 @@ const maxPendingBytes = 512 * 1024;
 /** Texts of Issues are read again and again; anything larger is not. */
 const largestKeptBlob = 64 * 1024;
 
+const keptBlobBytes = 512 * 1024;
+
 /** The objects of a repository. */
 export class Objects {
   readonly #ports: ObjectPorts;
   readonly #reader: ObjectReader;
   readonly #trees = new Cache<Buffer>(1024 * 1024);
   readonly #commits = new Cache<CommitInfo>(256 * 1024);
-  readonly #blobs = new Cache<Buffer>(512 * 1024);
+  readonly #blobs = new Cache<Buffer>(keptBlobBytes);
   /** Trees that were made and that nothing stored names yet: many are only a step on the way to another, or a name. */
   readonly #pending = new Map<Oid, Buffer>();
   readonly #storing = new Map<Oid, Promise<void>>();
@@ -221,6 +255,18 @@ export class Objects {
 
   async readBlob(oid: Oid): Promise<Buffer> {
     return this.#blobs.get(oid) ?? this.#rememberBlob(oid, expectKind(await this.#read(oid), oid, 'blob'));
+  }
+
+  /** Kept are they only when all of them have room: of thousands only some would be left. */
+  async readBlobs(oids: readonly Oid[]): Promise<readonly Buffer[]> {
+    const objects = await this.#reader.readAll(oids);
+    const blobs = oids.map((oid, at) => {
+      const object = objects[at] ?? null;
+      if (object === null) throw new MissingObject(oid);
+      return expectKind(object, oid, 'blob');
+    });
+    const fits = blobs.reduce((sum, data) => sum + data.length, 0) <= keptBlobBytes / 2;
+    return fits ? blobs.map((data, at) => this.#rememberBlob(oids[at] ?? this.#ports.emptyTree, data)) : blobs;
   }
 
   async sizeOf(oid: Oid): Promise<number> {

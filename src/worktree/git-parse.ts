@@ -1,7 +1,7 @@
 /** Reads git's machine formats (`-z`) into values. Pure. */
 import { parseOid, type Oid } from '../issue.js';
 import { decodeName } from './objects.js';
-import type { FileChange, LoggedCommit, TreeFile } from './git-types.js';
+import type { CommitInfo, FileChange, LoggedCommit, TreeFile } from './git-types.js';
 
 /** Splits at NUL; a NUL at the end ends the last piece. */
 function splitNul(bytes: Buffer): readonly Buffer[] {
@@ -113,6 +113,23 @@ export function parseLog(bytes: Buffer): readonly LoggedCommit[] {
     }
   }
   return commits;
+}
+
+/** Format for `log -z` that `parseCommits` reads. */
+export const commitFormat = 'tformat:%H%n%T%n%P%n%ct%n%B';
+
+/** Output of `log -z` in `commitFormat`. */
+export function parseCommits(bytes: Buffer): readonly CommitInfo[] {
+  return splitNul(bytes).map((piece) => {
+    const [oid = '', tree = '', parents = '', committedAt, ...message] = piece.toString('utf8').split('\n');
+    return {
+      oid: parseOid(oid),
+      tree: parseOid(tree),
+      parents: parents === '' ? [] : parents.split(' ').map(parseOid),
+      message: message.join('\n'),
+      committedAt: Number(committedAt),
+    };
+  });
 }
 
 /** Output of `merge-tree --write-tree -z --name-only`. */

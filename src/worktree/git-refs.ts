@@ -9,7 +9,7 @@
 import { join } from 'node:path';
 import { failed, ok, type Failure } from '../failure.js';
 import { parseOid, type Oid } from '../issue.js';
-import { kindOf, readIfExists } from '../platform/files.js';
+import { kindOf, readIfExists, readManyIfExist } from '../platform/files.js';
 import { listFolder } from '../platform/folders.js';
 import type { Conversation } from '../platform/plumbing.js';
 import type { WhileAlone } from '../platform/short-lock.js';
@@ -48,6 +48,7 @@ export type StoredRef = { readonly oid: Oid } | { readonly symbolic: string } | 
 export interface RefReader {
   read(ref: string): Promise<StoredRef>;
   list(prefix: string): Promise<ReadonlyMap<string, Oid>>;
+  names(prefix: string): Promise<readonly string[]>;
 }
 
 /** Reads the value of `HEAD` or of a loose ref. */
@@ -91,30 +92,47 @@ export class FileRefs implements RefReader {
     return sorted(refs);
   }
 
+  async names(prefix: string): Promise<readonly string[]> {
+    const folder = prefix.replace(/\/+$/, '');
+    const packed = [...(await this.#packedRefs()).keys()].filter((name) => name.startsWith(`${folder}/`));
+    return [...new Set([...packed, ...(await this.#looseNames(folder))])].sort();
+  }
+
+  async #looseNames(folder: string): Promise<readonly string[]> {
+    const names: string[] = [];
+    for (const { name, kind } of await listFolder(join(this.#ports.commonDir, folder))) {
+      if (kind === 'folder') names.push(...(await this.#looseNames(`${folder}/${name}`)));
+      else if (!name.endsWith('.lock')) names.push(`${folder}/${name}`);
+    }
+    return names;
+  }
+
   async #loose(ref: string): Promise<StoredRef> {
     const path = join(this.#ports.commonDir, ref);
     // A ref may be a folder of other refs; a symbolic link was a way to write a symbolic ref once.
     const kind = await kindOf(path);
     if (kind === null || kind === 'folder') return null;
     if (kind === 'link') return { symbolic: path };
-    const text = (await readIfExists(path))?.toString('latin1');
-    if (text === undefined) return null;
-    const value = parseRefFile(text);
-    if (value === null) throw new Error(`damaged ref ${path}: ${JSON.stringify(text.slice(0, 80))}`);
-    return value;
+    return readLoose(path, await readIfExists(path));
   }
 
+  /** All of a folder at once: there may be thousands. */
   async #collect(folder: string, into: Map<string, StoredRef>): Promise<void> {
-    const entries = await listFolder(join(this.#ports.commonDir, folder));
-    await Promise.all(
-      entries.map(async ({ name, kind }) => {
-        const ref = `${folder}/${name}`;
-        if (kind === 'folder') await this.#collect(ref, into);
-        else if (!name.endsWith('.lock')) into.set(ref, await this.#loose(ref));
-      }),
+    const entries = (await listFolder(join(this.#ports.commonDir, folder))).filter(
+      ({ name }) => !name.endsWith('.lock'),
     );
-    // A ref that was packed and removed between listing and reading is answered by `packed-refs`.
-    for (const [name, value] of into) if (value === null) into.delete(name);
+    const files = entries.filter(({ kind }) => kind === 'file').map(({ name }) => `${folder}/${name}`);
+    const paths = files.map((ref) => join(this.#ports.commonDir, ref));
+    readManyIfExist(paths).forEach((bytes, at) => {
+      // A ref that was packed and removed between listing and reading is answered by `packed-refs`.
+      const value = readLoose(paths[at] ?? '', bytes);
+      if (value !== null) into.set(files[at] ?? '', value);
+    });
+    for (const { name, kind } of entries) {
+      const ref = `${folder}/${name}`;
+      if (kind === 'folder') await this.#collect(ref, into);
+      else if (kind !== 'file') into.set(ref, await this.#loose(ref));
+    }
   }
 
   async #fromPacked(ref: string): Promise<StoredRef> {
@@ -133,6 +151,14 @@ export class FileRefs implements RefReader {
   }
 }
 
+function readLoose(path: string, bytes: Buffer | null): StoredRef {
+  if (bytes === null) return null;
+  const text = bytes.toString('latin1');
+  const value = parseRefFile(text);
+  if (value === null) throw new Error(`damaged ref ${path}: ${JSON.stringify(text.slice(0, 80))}`);
+  return value;
+}
+
 /** Reads refs through `for-each-ref`, whatever their storage (reftable). */
 export class ProcessRefs implements RefReader {
   readonly #run: RunGit;
@@ -149,6 +175,10 @@ export class ProcessRefs implements RefReader {
     const refs = new Map<string, Oid>();
     for (const [name, value] of await this.#query(prefix)) if ('oid' in value) refs.set(name, value.oid);
     return sorted(refs);
+  }
+
+  async names(prefix: string): Promise<readonly string[]> {
+    return [...(await this.#query(prefix)).keys()].sort();
   }
 
   async #query(pattern: string): Promise<ReadonlyMap<string, { oid: Oid } | { symbolic: string }>> {

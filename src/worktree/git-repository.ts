@@ -7,7 +7,7 @@ import { diffFormat, TreeDiffer } from './git-diff.js';
 import { Folders } from './git-folders.js';
 import { Objects } from './git-objects.js';
 import { askForeign } from './git-modules.js';
-import { logFormat, parseDiff, parseLog, parseMerge, parseTreeList } from './git-parse.js';
+import { commitFormat, logFormat, parseCommits, parseDiff, parseLog, parseMerge, parseTreeList } from './git-parse.js';
 import { PrivateDir } from './git-private.js';
 import { assertRefName, FileRefs, ProcessRefs, RefMover, type RefReader } from './git-refs.js';
 import {
@@ -53,6 +53,9 @@ const maxWalkedFolders = 64;
 
 /** How far back a fork is looked for without git. */
 const maxFirstParents = 500;
+
+/** Commits of branches that are listed at once; those of giro have a few each. */
+const maxOwnCommits = 100_000;
 
 /** One open repository. */
 export class Repository implements Git {
@@ -180,6 +183,10 @@ export class Repository implements Git {
     return this.#refs.list(prefix);
   }
 
+  listRefNames(prefix: string): Promise<readonly string[]> {
+    return this.#refs.names(prefix);
+  }
+
   moveRef(ref: string, to: Oid | null, from: Oid | null): Promise<MoveResult> {
     return this.#mover.move(ref, to, from);
   }
@@ -200,6 +207,10 @@ export class Repository implements Git {
 
   readBlob(oid: Oid): Promise<Buffer> {
     return this.#objects.readBlob(oid);
+  }
+
+  readBlobs(oids: readonly Oid[]): Promise<readonly Buffer[]> {
+    return this.#objects.readBlobs(oids);
   }
 
   sizeOf(oid: Oid): Promise<number> {
@@ -243,6 +254,14 @@ export class Repository implements Git {
     const known = await Promise.all([this.#objects.exists(ancestor), this.#objects.exists(descendant)]);
     if (known.includes(false)) return false;
     throw new GitError(call.args, code, stderr);
+  }
+
+  async notBehind(branches: readonly Oid[], tip: Oid): Promise<ReadonlySet<Oid> | null> {
+    const args = ['rev-list', '--stdin', `--max-count=${String(maxOwnCommits)}`];
+    const input = [...branches, `^${tip}`, ''].join('\n');
+    const { code, stdout } = await this.#reading({ args, input, accept: [0, 128] });
+    const found = stdout.toString('latin1').split('\n').slice(0, -1);
+    return code === 0 && found.length < maxOwnCommits ? new Set(found.map(parseOid)) : null;
   }
 
   refsWith(commit: Oid): Promise<readonly string[]> {
@@ -317,6 +336,13 @@ export class Repository implements Git {
     if (stdout.length <= maxBytes) return stdout.toString();
     const whole = stdout.subarray(0, stdout.lastIndexOf(0x0a, maxBytes) + 1);
     return `${whole.toString()}[the diff is longer than ${String(maxBytes)} bytes; the rest is left out]\n`;
+  }
+
+  async firstParents(tip: Oid, not: readonly Oid[], line: string): Promise<readonly CommitInfo[]> {
+    const format = ['-z', `--format=${commitFormat}`, '--encoding=UTF-8', '--extended-regexp', `--grep=${line}`];
+    const input = [tip, ...not.map((oid) => `^${oid}`)].join('\n');
+    const args = ['log', '--first-parent', '--stdin', ...format];
+    return parseCommits((await this.#reading({ args, input: `${input}\n` })).stdout);
   }
 
   async logBlobs(tips: readonly Oid[], not: readonly Oid[], folder: string): Promise<readonly LoggedCommit[]> {

@@ -140,6 +140,8 @@ export interface Git {
   readRef(ref: string): Promise<Oid | null>;
   /** Every ref below a prefix such as `refs/heads/giro/`, without symbolic ones, sorted by name. */
   listRefs(prefix: string): Promise<ReadonlyMap<string, Oid>>;
+  /** The names of every ref below a prefix, symbolic ones too, without looking where they point: there may be thousands. */
+  listRefNames(prefix: string): Promise<readonly string[]>;
   /** Moves a ref of giro from `from` to `to`, or not at all; `from: null` must not exist, `to: null` deletes. */
   moveRef(ref: string, to: Oid | null, from: Oid | null): Promise<MoveResult>;
 
@@ -149,6 +151,8 @@ export interface Git {
   /** The names at which two trees (or commits) differ, without looking further down; `null`: nothing is there. */
   changedEntries(from: Oid | null, to: Oid): Promise<readonly EntryChange[]>;
   readBlob(oid: Oid): Promise<Buffer>;
+  /** Contents of many blobs, in the order asked. */
+  readBlobs(oids: readonly Oid[]): Promise<readonly Buffer[]>;
   /** How many bytes an object has, without reading them. */
   sizeOf(oid: Oid): Promise<number>;
   /** What a tree (or the tree of a commit) has at a path; `null` when nothing. */
@@ -168,6 +172,11 @@ export interface Git {
 
   /** True when `ancestor` is `descendant` or behind it; false when one of them does not exist. */
   isAncestor(ancestor: Oid, descendant: Oid): Promise<boolean>;
+  /**
+   * The commits of many branches that are not in the history of a tip, by one process; `null`: too many to be told, or one of
+   * them does not exist.
+   */
+  notBehind(branches: readonly Oid[], tip: Oid): Promise<ReadonlySet<Oid> | null>;
   /** Full names of the branches and tags whose history has a commit; none when it does not exist. */
   refsWith(commit: Oid): Promise<readonly string[]>;
   /** Full names of the refs below a prefix that are a commit or behind it. */
@@ -179,6 +188,11 @@ export interface Git {
   diffTrees(from: Oid, to: Oid): Promise<readonly FileChange[]>;
   /** Unified diff for a reader, cut after `maxBytes` with a last line that says so. */
   patch(from: Oid, to: Oid, maxBytes: number): Promise<string>;
+  /**
+   * Commits from a tip down its first parents, newest first, that have a line which an extended regular expression matches;
+   * without `not` and what is behind it. One process, however many there are.
+   */
+  firstParents(tip: Oid, not: readonly Oid[], line: string): Promise<readonly CommitInfo[]>;
   /** Every commit of `not..tips`, newest first, with what it changed below `folder`. */
   logBlobs(tips: readonly Oid[], not: readonly Oid[], folder: string): Promise<readonly LoggedCommit[]>;
 
@@ -250,8 +264,11 @@ export interface OpenRequest {
   readonly folder: string;
   /** giro's own environment. */
   readonly own: Readonly<Record<string, string | undefined>>;
-  /** Where the private git dir goes; `null`: only reading is meant, a temporary folder is made when one is needed. */
-  readonly runFolder: string | null;
+  /**
+   * Where the private git dir goes, told from git's common dir where it is not known before; `null`: only reading is meant, a
+   * temporary folder is made when one is needed.
+   */
+  readonly runFolder: string | null | ((commonDir: string) => string);
   /** How long one call of git may take before it is ended, which throws a `GitError`; a quarter of an hour when absent. */
   readonly callTimeoutMs?: number;
 }

@@ -64,7 +64,9 @@ export async function openGit(request: OpenRequest): Promise<Result<OpenedGit>> 
     return environmentFailure(`git ${version} is too old`, `Install git ${oldestVersion} or newer.`);
   }
   if (!place.ok) return place;
-  const repository = new Repository({ machine, place: place.value, version, runFolder: request.runFolder });
+  const { runFolder: wanted } = request;
+  const runFolder = typeof wanted === 'function' ? wanted(place.value.commonDir) : wanted;
+  const repository = new Repository({ machine, place: place.value, version, runFolder });
   const user = await repository.openUser();
   if (user !== null) return ok(Object.assign(repository, { user }));
   await repository.close();

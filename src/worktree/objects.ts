@@ -41,11 +41,11 @@ const largestStored = 65_535;
 export async function looseFile(kind: ObjectKind, data: Uint8Array): Promise<readonly Uint8Array[]> {
   const head = headOf(kind, data);
   if (head.length + data.length > largestStored) return [await deflateLater(Buffer.concat([head, data]), { level: 1 })];
-  return stored(head, data);
+  return storedBlock(head, data);
 }
 
-/** One stored block: a header, the length twice, the bytes, their checksum. */
-function stored(head: Uint8Array, data: Uint8Array): readonly Uint8Array[] {
+/** One stored block of at most 65,535 bytes: a header, the length twice, the bytes, their checksum. */
+export function storedBlock(head: Uint8Array, data: Uint8Array): readonly Uint8Array[] {
   const length = head.length + data.length;
   const before = Buffer.allocUnsafe(7 + head.length);
   before.writeUInt16BE(0x7801, 0);

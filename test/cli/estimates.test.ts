@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { estimatesOf } from '../../src/cli/estimates.js';
 import { parseIssueId, parseOid, type AttemptVerdict, type IssueId } from '../../src/issue.js';
+import { readHistory, type HistoryEntry } from '../../src/store/history.js';
 import { closeAttempt, describeWork, openAttempt } from '../../src/store/history-entries.js';
 import { eventsOf, makeProject } from '../rig/giro.js';
 
@@ -8,6 +9,13 @@ function id(text: string): IssueId {
   const parsed = parseIssueId(text);
   if (parsed === undefined) throw new Error(text);
   return parsed;
+}
+
+/** The entries of a History of attempts, each as long as said. */
+function entries(
+  ...attempts: readonly (readonly [duration: string, verdict: AttemptVerdict | 'open'])[]
+): readonly HistoryEntry[] {
+  return readHistory(history(...attempts));
 }
 
 /** A History of attempts, each as long as said. */
@@ -25,10 +33,10 @@ function history(...attempts: readonly (readonly [duration: string, verdict: Att
 test('an Issue counts as its typical attempt; one without any as the typical Issue', () => {
   const estimate = estimatesOf(
     new Map([
-      [id('1-done'), history(['4m12s', 'pass'])],
-      [id('2-tried'), history(['10.0 s', 'fail'], ['30.0 s', 'fail'], ['12.0 s', 'fail'])],
-      [id('3-long'), history(['1h00m', 'fail'])],
-      [id('4-new'), ''],
+      [id('1-done'), entries(['4m12s', 'pass'])],
+      [id('2-tried'), entries(['10.0 s', 'fail'], ['30.0 s', 'fail'], ['12.0 s', 'fail'])],
+      [id('3-long'), entries(['1h00m', 'fail'])],
+      [id('4-new'), []],
     ]),
   );
   expect(['1-done', '2-tried', '3-long', '4-new'].map((name) => estimate(id(name)))).toEqual([
@@ -37,7 +45,7 @@ test('an Issue counts as its typical attempt; one without any as the typical Iss
 });
 
 test('attempts that broke, were stopped, are open, or had no agent tell nothing', () => {
-  const nothing = history(['900 ms', 'operation'], ['5m00s', 'stopped'], ['by hand', 'fail'], ['1m00s', 'open']);
+  const nothing = entries(['900 ms', 'operation'], ['5m00s', 'stopped'], ['by hand', 'fail'], ['1m00s', 'open']);
   const estimate = estimatesOf(new Map([[id('1-a'), nothing]]));
   expect(estimate(id('1-a'))).toBe(1);
 });

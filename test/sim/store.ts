@@ -148,6 +148,11 @@ export class Store {
     return this.#walk([descendant], (commit) => commit.depth > depth).has(ancestor);
   }
 
+  notBehind(branches: readonly Oid[], tip: Oid): ReadonlySet<Oid> {
+    const known = this.#walk([tip]);
+    return new Set([...this.#walk(branches, ({ oid }) => !known.has(oid))].filter((oid) => !known.has(oid)));
+  }
+
   mergeBase(left: Oid, right: Oid): Oid | null {
     const mine = this.#walk([left]);
     const common = [...this.#walk([right])].filter((oid) => mine.has(oid)).map((oid) => this.commit(oid));
@@ -184,6 +189,14 @@ export class Store {
         },
       ];
     });
+  }
+
+  firstParents(tip: Oid, not: readonly Oid[], line: string): readonly CommitInfo[] {
+    const [known, pattern] = [this.#walk(not), new RegExp(line, 'm')];
+    const found: CommitInfo[] = [];
+    for (let at: Oid | undefined = tip; at !== undefined && !known.has(at); at = this.commit(at).parents[0])
+      if (pattern.test(this.commit(at).message)) found.push(this.commit(at));
+    return found;
   }
 
   logBlobs(tips: readonly Oid[], not: readonly Oid[], folder: string): readonly LoggedCommit[] {

@@ -51,6 +51,14 @@ export interface IssueFacts {
   readonly spending?: Spending;
 }
 
+/** Who holds a lease that another Issue waits for. */
+export interface LeaseHolder {
+  readonly spec: SpecSlug;
+  readonly issue: IssueId;
+  /** The glob or resource, as the holder names it. */
+  readonly what: string;
+}
+
 /** What a finished run says of itself. */
 export type RunReason = 'proof' | 'needs-human' | 'stopped' | 'error';
 
@@ -302,6 +310,8 @@ export type EventBody =
       readonly findings: readonly Finding[];
     }
   | { readonly type: 'lane.held'; readonly issue: IssueId; readonly message: string }
+  | { readonly type: 'lease.refused'; readonly issue: IssueId; readonly holder: LeaseHolder }
+  | { readonly type: 'lease.freed'; readonly issue: IssueId }
   | { readonly type: 'issue.integrated'; readonly issue: IssueId; readonly commit: Oid; readonly attempts: number }
   | {
       readonly type: 'issue.escalated';

@@ -13,12 +13,13 @@
  * | candidate.made                          | integrating: verifying                           |
  * | candidate.conflicted, candidate.rejected | between                                         |
  * | lane.held                               | integrating: held                                |
+ * | lease.refused, lease.freed              | waits-for-lease, as before                       |
  * | issue.integrated                        | done                                             |
  * | issue.escalated                         | needs-human                                      |
  *
  * *waiting* and *ready* are not stored: they are computed from the graph by `issueStatus`.
  */
-import type { Event, EscalationCause, IssueFacts, RunReason, SpecCause } from './event.js';
+import type { Event, EscalationCause, IssueFacts, LeaseHolder, RunReason, SpecCause } from './event.js';
 import { unreachable } from './failure.js';
 import type { IssueId, Oid, SpecSlug } from './issue.js';
 import { SharedMap } from './shared-map.js';
@@ -28,6 +29,8 @@ import type { SpentFacts } from './usage.js';
 /** What is known of an Issue; each state carries its data. */
 export type IssueProgress =
   | { readonly kind: 'idle' }
+  /** It could start, but for another engine in this repository. */
+  | { readonly kind: 'waits-for-lease'; readonly holder: LeaseHolder }
   | { readonly kind: 'working'; readonly since: string; readonly log: string; readonly slot: number }
   | { readonly kind: 'judging'; readonly since: string; readonly gate: string | null; readonly log: string | null }
   /** `cut`: the run was stopped while its agent was at work. */
@@ -132,6 +135,11 @@ export type IssueStatus =
   | { readonly kind: 'ready' }
   /** `on` is the root cause, not the next link of the chain. */
   | { readonly kind: 'waiting'; readonly on: IssueId; readonly needsHuman: boolean };
+
+/** Says whose lease an Issue waits for. */
+export function waitsForLease({ spec, issue, what }: LeaseHolder): string {
+  return `waits for ${spec}/${issue}, which has ${what}`;
+}
 
 /** Computes how an Issue stands: *ready* and *waiting* follow from the graph. */
 export function issueStatus(issues: ReadonlyMap<IssueId, IssueView>, id: IssueId): IssueStatus {
@@ -310,6 +318,12 @@ export function reduce(state: RunState, event: Event): RunState {
         ...view,
         progress: { kind: 'integrating', since: event.at, step: 'held', message: event.message, log: null },
       }));
+    case 'lease.refused':
+      return withIssue(state, event.issue, (view) => waitingForLease(view, event.holder));
+    case 'lease.freed':
+      return withIssue(state, event.issue, (view) =>
+        view.progress.kind === 'waits-for-lease' ? { ...view, progress: { kind: 'idle' } } : view,
+      );
     case 'candidate.conflicted':
       return withIssue(state, event.issue, (view) => ({
         ...view,
@@ -397,6 +411,13 @@ function waitingForJudge(view: IssueView, event: Extract<Event, { type: 'gate.re
   const reason = `${event.gate}: ${event.reason}`;
   if (event.scope === 'issue') return { ...view, progress: { kind: 'retrying', since, reason, inMs } };
   return { ...view, progress: { kind: 'integrating', since, step: 'verifying', message: reason, log: view.log } };
+}
+
+/** Only what has not started waits for a lease. */
+function waitingForLease(view: IssueView, holder: LeaseHolder): IssueView {
+  const { kind } = view.progress;
+  if (kind !== 'idle' && kind !== 'waits-for-lease') return view;
+  return { ...view, progress: { kind: 'waits-for-lease', holder } };
 }
 
 function withIssue(state: RunState, id: IssueId, change: (view: IssueView) => IssueView): RunState {

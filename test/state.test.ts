@@ -30,6 +30,7 @@ function eventOf(body: EventBody, index = 0): Event {
 }
 
 const one = id('01-a');
+const holder = { spec, issue: id('07-x'), what: 'src/**' };
 const started = (attempt: number): EventBody => ({
   type: 'attempt.started',
   issue: one,
@@ -112,6 +113,7 @@ describe('the table above reduce', () => {
       { type: 'lane.held', issue: one, message: 'wait' },
       { kind: 'integrating', step: 'held', message: 'wait' },
     ],
+    ['lease.refused', { type: 'lease.refused', issue: one, holder }, { kind: 'waits-for-lease', holder }],
     [
       'issue.integrated',
       { type: 'issue.integrated', issue: one, commit: oid, attempts: 2 },
@@ -126,6 +128,15 @@ describe('the table above reduce', () => {
     const state = after([fact('01-a'), fact('02-b')], body);
     expect(state.issues.get(one)?.progress).toMatchObject(progress);
     expect(state.issues.get(id('02-b'))?.progress).toEqual({ kind: 'idle' });
+  });
+
+  test('only what has not started waits for a lease, and is as before when that is free', () => {
+    const refused: EventBody = { type: 'lease.refused', issue: one, holder };
+    const of = (...bodies: EventBody[]) => after([fact('01-a')], ...bodies).issues.get(one)?.progress;
+    expect(of(refused, { type: 'lease.freed', issue: one })).toEqual({ kind: 'idle' });
+    expect(of(refused, started(1))).toMatchObject({ kind: 'working' });
+    expect(of(started(1), refused)).toMatchObject({ kind: 'working' });
+    expect(of(started(1), { type: 'lease.freed', issue: one })).toMatchObject({ kind: 'working' });
   });
 
   test('facts give the states that only git knows', () => {
@@ -244,6 +255,8 @@ describe('whatever comes, in whatever order', () => {
         { type: 'candidate.conflicted', issue: one, tip: oid, files: [] },
         { type: 'candidate.rejected', issue: one, tip: oid, findings: [] },
         { type: 'lane.held', issue: one, message: 'x' },
+        { type: 'lease.refused', issue: one, holder },
+        { type: 'lease.freed', issue: one },
         { type: 'issue.integrated', issue: one, commit: oid, attempts: 1 },
         { type: 'issue.escalated', issue: one, cause: 'blocked', question: 'x', attempts: 1, worktree: null },
       ] satisfies readonly EventBody[]

@@ -5,7 +5,7 @@ import type { SpecEnd } from '../loop/spec-loop.js';
 import { printable } from '../platform/text.js';
 import { specsFolder } from '../spec.js';
 import type { IssueView } from '../state.js';
-import { rootCause } from '../state.js';
+import { rootCause, waitsForLease } from '../state.js';
 import { formatSpent, type SpentFacts } from '../usage.js';
 import { notesRef } from '../store/notes.js';
 import { branchName, issueRef } from '../store/refs.js';
@@ -218,7 +218,8 @@ function openLines(parts: EndingParts): readonly string[] {
   return [...parts.views.values()].flatMap(({ id, attempts, progress, log }) => {
     if (progress.kind === 'done' || progress.kind === 'needs-human' || progress.kind === 'wontfix') return [];
     const branch = parts.branches.get(id);
-    if (attempts === 0 || branch === undefined) return [`not started  ${id}`];
+    const waits = progress.kind === 'waits-for-lease' ? `: ${printable(waitsForLease(progress.holder))}` : '';
+    if (attempts === 0 || branch === undefined) return [`not started  ${id}${waits}`];
     const where = `what it has is on ${branchName(issueRef(parts.spec, id))} at ${shortOid(branch)}`;
     const cut = progress.kind === 'between' && progress.cut === true;
     const what = cut
@@ -230,6 +231,8 @@ function openLines(parts: EndingParts): readonly string[] {
 
 function waitingLines(parts: EndingParts): readonly string[] {
   return [...parts.views.values()].flatMap((view) => {
+    if (view.progress.kind === 'waits-for-lease')
+      return [`${view.id} ${printable(waitsForLease(view.progress.holder))}`];
     if (view.progress.kind !== 'idle') return [];
     const root = rootCause(parts.views, view.id);
     return root === undefined

@@ -7,6 +7,7 @@ import type { AgentShare } from '../scheduler/slots.js';
 import type { Waiver } from '../store/waivers.js';
 import type { OpenedGit } from '../worktree/git-types.js';
 import type { hooksNotice } from './hooks-notice.js';
+import type { openLeasing } from './leasing.js';
 import type { openLeftovers } from './leftovers.js';
 import type { Prepared } from './prepare.js';
 import type { Shared } from './shared.js';
@@ -56,5 +57,6 @@ export interface EngineEnd {
 export interface EngineParts {
   readonly openWorkshop: typeof openWorkshop;
   readonly openLeftovers: typeof openLeftovers;
+  readonly openLeasing: typeof openLeasing;
   readonly hooksNotice: typeof hooksNotice;
 }

@@ -35,6 +35,7 @@ import {
   type OpeningPorts,
 } from './opening.js';
 import { hooksNotice } from './hooks-notice.js';
+import { leasingOf, openLeasing, type Leasing } from './leasing.js';
 import { openLeftovers, type LeftoversPorts } from './leftovers.js';
 import { planningOf } from './planning.js';
 import { branchOf, movedBase, movedNotice } from './moved-base.js';
@@ -51,6 +52,7 @@ interface Running {
   /** The Issues as they were read last; planning adds to them. */
   opened: OpenedSpec;
   readonly workshop: Workshop;
+  readonly leasing: Leasing;
   readonly landing: LandingPorts;
   readonly states: Map<IssueId, IssueState>;
   readonly moving: Moving;
@@ -71,7 +73,7 @@ interface Moving {
 
 /** Runs a Spec, or one of its Issues, to its end. `lock`: permission to write the Spec's branches. */
 export function runEngine(request: EngineRequest & { readonly lock: RunLock }): Promise<Result<EngineEnd, Failure>> {
-  return runWith(request, { openWorkshop, openLeftovers, hooksNotice });
+  return runWith(request, { openWorkshop, openLeftovers, openLeasing, hooksNotice });
 }
 
 /** The same with these parts, by whoever holds the lock or has the repository alone. */
@@ -112,10 +114,11 @@ export async function runWith(request: EngineRequest, parts: EngineParts): Promi
   const budget = await openBudget(request, opened.value);
   const workshop = await parts.openWorkshop({ ...request, leftovers, baseSpecs, budget, remember: true });
   if (!workshop.ok) return workshop;
+  const leasing = await parts.openLeasing(leasingOf(request));
   try {
     const stray = async (): Promise<readonly string[]> =>
       (await git.user.uncommitted()).filter((file) => !before.has(file));
-    const running = run(request, { opening, opened: opened.value, workshop: workshop.value, stray });
+    const running = run(request, { opening, opened: opened.value, workshop: workshop.value, leasing, stray });
     await openRecords(running);
     keepHeapAsItIs();
     const end = await runSpec({ ...specPorts(running), ...planning(running) });
@@ -125,6 +128,7 @@ export async function runWith(request: EngineRequest, parts: EngineParts): Promi
     return ok({ end, tip, states: running.states, waivers, stray: await stray() });
   } finally {
     await leftovers.endOwn();
+    await leasing.close();
     await workshop.value.close();
   }
 }
@@ -157,7 +161,10 @@ function sayStarted(request: EngineRequest, base: Oid): void {
   });
 }
 
-function run(request: EngineRequest, parts: Pick<Running, 'opening' | 'opened' | 'workshop' | 'stray'>): Running {
+function run(
+  request: EngineRequest,
+  parts: Pick<Running, 'opening' | 'opened' | 'workshop' | 'leasing' | 'stray'>,
+): Running {
   const { git, prepared, clock, signal, emit } = request;
   const moving: Moving = { issues: new Set(), isHolding: false };
   const lane: Lane = new Lane({
@@ -364,6 +371,10 @@ async function runOnce(running: Running): Promise<void> {
       clock,
       signal,
       noMore,
+      others: running.leasing,
+      onLease: (issue, holder) => {
+        request.emit(holder === null ? { type: 'lease.freed', issue } : { type: 'lease.refused', issue, holder });
+      },
       onLanded: request.landed,
       onHold: (isHolding) => {
         moving.isHolding = isHolding;

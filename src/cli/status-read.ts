@@ -1,7 +1,7 @@
 /** What `giro status` shows of one Spec, read from refs and blobs. */
 import { parseSpecFolder } from '../config/issue-file.js';
 import { historyOf } from '../config/splice.js';
-import type { IssueFacts } from '../event.js';
+import type { IssueFacts, LeaseHolder } from '../event.js';
 import { failed, ok, type Diagnostic, type Failure, type Result } from '../failure.js';
 import type { IssueId, Oid, SpecSlug } from '../issue.js';
 import { buildGraph, checkGraph } from '../scheduler/graph.js';
@@ -19,6 +19,7 @@ import type { Packet } from '../packet.js';
 import { packetOf } from './packet-text.js';
 import { notFiles, readCheckout } from './checkout-files.js';
 import type { leftRunning, LeftProcess } from './leftovers.js';
+import { leaseHolders } from './status-leases.js';
 import { withLeft } from './status-left.js';
 import { standingsNow, type Standings } from './status-budgets.js';
 import { runningOf, type StopFileJson, type StoppingJson } from './status-stop.js';
@@ -34,6 +35,8 @@ export interface IssueStatusJson {
   readonly wave: number;
   readonly dependsOn: readonly string[];
   readonly waitsFor?: IssueId;
+  /** It could start, but for an Issue of another Spec that is run now. */
+  readonly waitsForLease?: LeaseHolder;
   readonly branch?: string;
   /** What its calls of models took so far; absent: none was made. */
   readonly spending?: Spending;
@@ -93,6 +96,7 @@ export async function readSpec(git: OpenedGit, slug: SpecSlug, place: Place): Pr
   });
   const facts = standings.map((standing) => standing.facts);
   const worktrees = await worktreesOf(git, slug);
+  const holders = await leaseHolders(git.commonDir, spec, (of) => place.leftOf(of).length > 0);
   const entries = await specEntries(git, slug, tip);
   const budgets = await standingsNow(
     place,
@@ -112,6 +116,7 @@ export async function readSpec(git: OpenedGit, slug: SpecSlug, place: Place): Pr
       facts,
       branches: new Set(await branchNames(git, slug)),
       worktrees,
+      holders,
       budgets,
       tip,
       head: git.user.head,
@@ -177,14 +182,16 @@ function issuesJson(parts: {
   /** Issues that have one. */
   readonly branches: ReadonlySet<string>;
   readonly worktrees: ReadonlyMap<string, string>;
+  readonly holders: ReadonlyMap<IssueId, LeaseHolder>;
   readonly budgets: Standings;
   readonly tip: Oid | null;
   readonly head: Oid;
 }): readonly IssueStatusJson[] {
   const state = folded(parts);
   return parts.facts.map((fact) => {
-    const waiting =
-      fact.state === 'ready' || fact.state === 'in-progress' ? rootCause(state.issues, fact.id) : undefined;
+    const isOpen = fact.state === 'ready' || fact.state === 'in-progress';
+    const waiting = isOpen ? rootCause(state.issues, fact.id) : undefined;
+    const holder = isOpen && waiting === undefined ? parts.holders.get(fact.id) : undefined;
     const branch =
       parts.branches.has(fact.id) && parts.tip !== null ? branchName(issueRef(parts.spec.slug, fact.id)) : undefined;
     const worktree = fact.state === 'done' ? undefined : parts.worktrees.get(fact.id);
@@ -197,6 +204,7 @@ function issuesJson(parts: {
       wave: fact.wave,
       dependsOn: fact.dependsOn,
       ...(waiting === undefined ? {} : { waitsFor: waiting.on }),
+      ...(holder === undefined ? {} : { waitsForLease: holder }),
       ...(branch === undefined ? {} : { branch }),
       ...(fact.spending === undefined ? {} : { spending: fact.spending, ...setOnly(parts.budgets.get(fact.id)) }),
       ...(fact.question === undefined || fact.question === '' ? {} : { question: fact.question }),

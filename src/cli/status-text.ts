@@ -2,6 +2,7 @@
 import type { IssueId } from '../issue.js';
 import { printable } from '../platform/text.js';
 import { specsFolder } from '../spec.js';
+import { waitsForLease } from '../state.js';
 import { formatSpent, formatSpending, isUnknown, type BudgetStanding, type Spending } from '../usage.js';
 import type { Packet } from '../packet.js';
 import { packetText } from './packet-text.js';
@@ -77,13 +78,18 @@ function issueLines(issue: IssueStatusJson, { width, asking }: Table): readonly 
   // Where nothing at all is known, the line of the Spec says so once.
   const sum = issue.spending === undefined ? '' : formatSpent({ sum: issue.spending, budgets: issue.budgets ?? [] });
   const spent = sum === '' ? '' : ` · ${sum}`;
-  const root = issue.waitsFor;
-  const waits = root === undefined ? '' : ` · waits for ${root}${asking.has(root) ? ', which needs a human' : ''}`;
+  const waits = waitsText(issue, asking);
   return [
     `${symbols[issue.state] ?? ' '} ${issue.id.padEnd(width)}  wave ${String(issue.wave)}  ${`${issue.state}${phase}`.padEnd(12)}${attempts}${spent}${waits}  ${printable(issue.title)}`,
     ...(issue.question === undefined ? [] : [`    asks: ${printable(issue.question)}`]),
     ...(issue.worktree === undefined || issue.state === 'ready' ? [] : [`    worktree: ${printable(issue.worktree)}`]),
   ];
+}
+
+function waitsText({ waitsFor, waitsForLease: holder }: IssueStatusJson, asking: ReadonlySet<IssueId>): string {
+  if (holder !== undefined) return ` · ${printable(waitsForLease(holder))}`;
+  if (waitsFor === undefined) return '';
+  return ` · waits for ${waitsFor}${asking.has(waitsFor) ? ', which needs a human' : ''}`;
 }
 
 function nextLines(spec: SpecStatusJson): readonly string[] {

@@ -6,7 +6,7 @@ import { shortOid } from '../issue.js';
 import type { Evidence, Finding, IssueId } from '../issue.js';
 import { printable, printableLines } from '../platform/text.js';
 import type { BacklogState } from '../backlog-state.js';
-import type { RunState } from '../state.js';
+import { waitsForLease, type RunState } from '../state.js';
 import { formatStanding, formatUsage } from '../usage.js';
 
 /** How much is said: `quiet` what counts in the end, `normal` what changes something, `verbose` every event. */
@@ -37,6 +37,7 @@ const verboseTypes: ReadonlySet<Event['type']> = new Set([
   'gate.started',
   'gate.repeated',
   'issue.queued',
+  'lease.freed',
   'candidate.made',
   'spec.state',
   'budget.charged',
@@ -138,6 +139,9 @@ function said(event: Event): Said {
     case 'candidate.rejected':
     case 'lane.held':
       return saidOfLane(event);
+    case 'lease.refused':
+    case 'lease.freed':
+      return saidOfLease(event);
     case 'issue.retrying':
     case 'issue.queued':
     case 'issue.integrated':
@@ -348,6 +352,17 @@ function saidOfLane(event: About<'candidate' | 'lane'>): Said {
       };
     case 'lane.held':
       return { text: `integration is held: ${event.message}` };
+    default:
+      return unreachable(event);
+  }
+}
+
+function saidOfLease(event: About<'lease'>): Said {
+  switch (event.type) {
+    case 'lease.refused':
+      return { text: waitsForLease(event.holder) };
+    case 'lease.freed':
+      return { text: 'what it waited for is free' };
     default:
       return unreachable(event);
   }

@@ -102,7 +102,8 @@ class Counts {
   }
 }
 
-function claimsSomething(claim: Claim): boolean {
+/** Tells whether a claim names anything. */
+export function claimsSomething(claim: Claim): boolean {
   return claim.paths.length > 0 || claim.resources.length > 0;
 }
 

@@ -137,6 +137,7 @@ export function waitingFor(
 function holdsLeases(view: IssueView): boolean {
   switch (view.progress.kind) {
     case 'idle':
+    case 'waits-for-lease':
     case 'done':
     case 'needs-human':
     case 'wontfix':

@@ -4,24 +4,29 @@
  * Invariants:
  *  1. Never more than N agents run at once, retries included.
  *  2. An Issue starts only when all its dependencies are integrated.
- *  3. The leases of an Issue are held from its dispatch until it is at rest; no two that overlap are held at once.
+ *  3. The leases of an Issue are held from its dispatch until it is at rest; no two that overlap are held at once, nor one
+ *     that another engine holds.
  *  4. Every Issue that can run is executed exactly once, and once more each time a human answers it (`reopen`).
  *  5. A rejected `execute` never goes unnoticed: everything else finishes, then `schedule` rejects with its error.
  *  6. After an abort, or once there is to be no more, nothing starts, and `schedule` settles only when every running
  *     `execute` has.
- *  7. No polling: a tick follows what happened. The one timer ends the hold of a slot (plan.ts).
+ *  7. No polling: a tick follows what happened. The one timer ends the hold of a slot (plan.ts); while something waits for
+ *     another engine, `others` says when to look again.
  *
  * A tick computes everything from the facts below, so that it may be repeated and heals what an earlier one missed.
  *
- *   waiting -> granted -> started <-> landing
- *      (dispatch)  (slot)    |          |        landing: its agent is gone; in gates, in the lane, or about to retry
- *                            +-> at rest <-+
+ *   waiting -> granted -> leasing -> started <-> landing
+ *      (dispatch)  (slot)  |           |          |     landing: its agent is gone; in gates, in the lane, or about to retry
+ *      ^                   |           +-> at rest <-+  leasing: only what claims something, where there are other engines
+ *      +--- (refused) -----+
  */
 import type { IssueId } from '../issue.js';
 import type { Clock } from '../platform/clock.js';
 import { buildGraph } from './graph.js';
 import { HoldWindow } from './hold.js';
+import { Elsewhere, type ElsewherePorts } from './elsewhere.js';
 import { Leases, claimOf } from './overlap.js';
+import type { Claim } from './overlap.js';
 import { compareCandidates, plan } from './plan.js';
 import type { Candidate, Landing } from './plan.js';
 import type { AgentShare, Release, Slots } from './slots.js';
@@ -54,7 +59,7 @@ export interface ScheduledIssue {
 }
 
 /** A run of the scheduler, with all it depends on. */
-export interface SchedulerRequest {
+export interface SchedulerRequest extends ElsewherePorts {
   /** A set that `checkGraph` accepts. */
   readonly issues: readonly ScheduledIssue[];
   /** Agents at once. Other Specs may have a part in the same limit. */
@@ -81,7 +86,7 @@ export function schedule(request: SchedulerRequest): Promise<ReadonlyMap<IssueId
 }
 
 type Standing =
-  | { readonly kind: 'waiting' | 'granted' | 'started' }
+  | { readonly kind: 'waiting' | 'granted' | 'leasing' | 'started' }
   | { readonly kind: 'landing'; readonly since: number }
   | { readonly kind: 'at-rest'; readonly outcome: ExecutionOutcome }
   | { readonly kind: 'threw' };
@@ -100,6 +105,13 @@ class Scheduling {
   readonly #entries: ReadonlyMap<IssueId, Entry>;
   readonly #slots: Slots;
   readonly #leases = new Leases();
+  readonly #elsewhere: Elsewhere;
+  /** Own leases, and those of other engines as they were seen. */
+  readonly #allLeases = {
+    isFree: (claim: Claim): boolean => this.#leases.isFree(claim) && !this.#elsewhere.isHeld(claim),
+    isFreeWithout: (claim: Claim, other: Claim): boolean =>
+      this.#leases.isFreeWithout(claim, other) && !this.#elsewhere.isHeld(claim),
+  };
   readonly #window = new HoldWindow();
   /** Waiting, with nothing unmet; best first. */
   readonly #ready: Entry[] = [];
@@ -114,6 +126,9 @@ class Scheduling {
   constructor(request: SchedulerRequest) {
     this.#request = request;
     this.#entries = entriesOf(request);
+    this.#elsewhere = new Elsewhere(request, () => {
+      this.#tick();
+    });
     this.#slots = request.agents.join(() => {
       this.#tick();
     });
@@ -135,6 +150,7 @@ class Scheduling {
     this.#finished = true;
     for (const signal of signals) signal.removeEventListener('abort', onAbort);
     this.#slots.leave();
+    this.#errors.push(...(await this.#elsewhere.close()));
     if (this.#errors.length > 1) throw new AggregateError(this.#errors, 'several Issues hit a bug');
     if (this.#errors.length === 1) throw this.#errors[0];
     const inside = [...this.#entries.values()].filter((entry) => !entry.outside);
@@ -170,10 +186,11 @@ class Scheduling {
         ready: this.#ready,
         retries: this.#slots.waiting,
         landings: this.#landings(),
-        leases: this.#leases,
+        leases: this.#allLeases,
       });
       this.#dispatch(start.flatMap(({ id }) => this.#entries.get(id) ?? []));
       this.#setAlarm(heldUntil);
+      this.#elsewhere.heed(this.#ready);
     }
     // What is ready while nothing runs waits for slots that other Specs have.
     if (this.#active === 0 && (this.#ready.length === 0 || this.#ended() !== undefined)) this.#finish();
@@ -189,10 +206,37 @@ class Scheduling {
     }
     for (const entry of chosen) {
       this.#slots.grant(entry.priority, (release) => {
-        entry.standing = { kind: 'started' };
-        void this.#execute(entry, release);
+        if (this.#elsewhere.concerns(entry)) void this.#lease(entry, release);
+        else this.#start(entry, release);
       });
     }
+  }
+
+  #start(entry: Entry, release: Release): void {
+    entry.standing = { kind: 'started' };
+    void this.#execute(entry, release);
+  }
+
+  /** Takes the lease of an Issue that has its slot, against other engines. */
+  async #lease(entry: Entry, release: Release): Promise<void> {
+    entry.standing = { kind: 'leasing' };
+    try {
+      const isTaken = await this.#elsewhere.take(entry);
+      if (isTaken && this.#ended() === undefined) {
+        this.#start(entry, release);
+        return;
+      }
+      if (isTaken) this.#elsewhere.giveBack(entry);
+      this.#leases.giveBack(entry.claim);
+      this.#active -= 1;
+      entry.standing = { kind: 'waiting' };
+      this.#insertReady(entry);
+    } catch (error) {
+      this.#errors.push(error);
+      this.#settle(entry, { kind: 'threw' });
+    }
+    release();
+    this.#tick();
   }
 
   async #execute(entry: Entry, release: Release): Promise<void> {
@@ -248,6 +292,7 @@ class Scheduling {
     }
     this.#stand(entry, standing);
     this.#leases.giveBack(entry.claim);
+    this.#elsewhere.giveBack(entry);
     this.#active -= 1;
     if (!isIntegrated) return;
     for (const dependent of entry.dependents) {

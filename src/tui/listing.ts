@@ -88,6 +88,8 @@ function placeOf(view: IssueView, issues: Issues): Exclude<keyof Counts, 'total'
       return 'needsHuman';
     case 'idle':
       return isReady(view, issues) ? 'ready' : 'waiting';
+    case 'waits-for-lease':
+      return 'waiting';
     case 'working':
     case 'judging':
     case 'between':

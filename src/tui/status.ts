@@ -1,7 +1,7 @@
 /** How a status looks: always a symbol and a word, so that it reads without colour and without Unicode. */
 import { unreachable } from '../failure.js';
 import { shortOid } from '../issue.js';
-import type { IssueStatus } from '../state.js';
+import { waitsForLease, type IssueStatus } from '../state.js';
 
 /** What a piece of text means; `paint` knows how that looks. */
 export type Tone = 'plain' | 'strong' | 'dim' | 'good' | 'active' | 'warn' | 'bad';
@@ -63,6 +63,8 @@ function described(status: IssueStatus): Omit<Look, 'symbol'> {
         tone: 'dim',
         detail: `waits for ${status.on}${status.needsHuman ? ', which needs a human' : ''}`,
       };
+    case 'waits-for-lease':
+      return { word: 'waiting', tone: 'dim', detail: waitsForLease(status.holder) };
     case 'working':
       return { word: 'working', tone: 'active', detail: '' };
     case 'judging':

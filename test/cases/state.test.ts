@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { ownIdentity } from '../../src/platform/identity.js';
+import { makeBarrier } from '../rig/fifo.js';
 import { eventsOf, makeProject, type Project } from '../rig/giro.js';
 
 const damages: Readonly<Record<string, (bytes: Buffer) => Buffer>> = {
@@ -76,6 +77,45 @@ test('C070 a lock of a process that is gone is taken over, and nobody who has it
     expect((await project.implement()).code).toBe(0);
   }
   expect([other.exitCode, other.signalCode]).toEqual([null, null]);
+});
+
+test('C070 what a dead giro left of its short lock and its leases keeps nobody', async () => {
+  const project = await makeProject({ issues: { '01-a': { frontmatter: 'touches: ["src/**"]' } } });
+  const dead = { ...ownIdentity(), startTime: '1' };
+  const times = { acquired_at: '2026-01-01T00:00:00.000Z', expires_at: '2999-01-01T00:00:00.000Z' };
+  const owner = { spec: 's9', issue: '01-z', run: 'r', ...dead };
+  const lease = { format_version: 1, owner, paths: ['src/**'], resources: [], ...times, status: 'held' };
+  await project.write('.git/giro/leases/s9.01-z.json', JSON.stringify(lease));
+  await project.write('.git/giro/leases/s8.01-y.json', '{"format_ver');
+  await project.write('.git/giro/short-lock/owner.json', JSON.stringify({ ...dead, hold: 'x' }));
+  const run = await project.implement();
+  expect([run.code, run.stderr]).toEqual([0, '']);
+  const notices = eventsOf(run, 'run.notice').filter(({ level }) => level === 'warning');
+  const unread = join(project.path, '.git/giro/leases/s8.01-y.json');
+  expect(notices.map(({ message }) => message)).toEqual([
+    `a lease that cannot be read is not heeded: ${unread} (rm '${unread}')`,
+  ]);
+  expect(await readdir(join(project.path, '.git/giro/leases'))).toEqual(['s8.01-y.json']);
+  expect(await readdir(join(project.path, '.git/giro/short-lock'))).toEqual([]);
+});
+
+test('C070 a lock that a live giro has is not taken, whoever asks, and names it', async () => {
+  const project = await makeProject({
+    issues: { '01-a': {} },
+    agent: ': < "$HOME/go"\necho x > a.txt\n',
+  });
+  const go = await makeBarrier(join(project.home, 'go'));
+  const running = project.start(['implement', 's1', '--json']);
+  await running.event('attempt.started');
+  const path = join(project.path, '.git/giro/locks/s1.json');
+  const text = await readFile(path, 'utf8');
+  const refused = await project.giro(['implement', 's1']);
+  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining(`process ${String(running.pid)} `)]);
+  const cleaned = await project.giro(['clean', 's1', '--yes']);
+  expect(`${cleaned.stdout}${cleaned.stderr}`).toContain(`process ${String(running.pid)} `);
+  expect(await readFile(path, 'utf8')).toBe(text);
+  await go.open();
+  expect((await running.ended).code).toBe(0);
 });
 
 /** Everything that giro wrote for itself: beside the repository and beside the worktrees. */

@@ -232,6 +232,12 @@ test('every other event has its sentence', () => {
     { type: 'candidate.conflicted', issue: store, tip: oid('b'), files: ['a.ts', 'b.ts'] },
     { type: 'candidate.rejected', issue: store, tip: oid('b'), findings: [{ message: 'exit code 1', gate: 'unit' }] },
     { type: 'lane.held', issue: store, message: 'giro/auth is checked out in ../x' },
+    {
+      type: 'lease.refused',
+      issue: store,
+      holder: { spec: parseSpecSlug('pay')!, issue: issue('03-api'), what: 'src/db/**' },
+    },
+    { type: 'lease.freed', issue: store },
     { type: 'spec.validated', ...base, verdict: 'fail', findings: [{ message: 'no test covers logout' }] },
     { type: 'spec.state', ...base, state: 'done' },
     { type: 'run.stopping', reason: 'interrupted' },
@@ -248,6 +254,8 @@ test('every other event has its sentence', () => {
     01-store       conflicts with bbbbbbb in a.ts, b.ts
     01-store       red on top of bbbbbbb: unit: exit code 1
     01-store       integration is held: giro/auth is checked out in ../x
+    01-store       waits for pay/03-api, which has src/db/**
+    01-store       what it waited for is free
     auth           validate at bbbbbbb: fail
                              - no test covers logout
     auth           Spec is done at bbbbbbb

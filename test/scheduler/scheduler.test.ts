@@ -1,6 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { IssueId } from '../../src/issue.js';
+import type { LeaseHolder } from '../../src/event.js';
+import type { OtherEngines } from '../../src/scheduler/lease.js';
+import { claimOf, sharedBy, type Claim } from '../../src/scheduler/overlap.js';
 import { schedule } from '../../src/scheduler/scheduler.js';
 import type { AgentSlots, ExecutionOutcome, ScheduledIssue, SchedulerRequest } from '../../src/scheduler/scheduler.js';
 import { AgentLimit } from '../../src/scheduler/slots.js';
@@ -81,6 +84,8 @@ function bench(
   const short = (own: IssueId): string => own.replace(/^\d+-/, '');
   const result = schedule({
     ...(more.onHold === undefined ? {} : { onHold: more.onHold }),
+    ...(more.others === undefined ? {} : { others: more.others }),
+    ...(more.onLease === undefined ? {} : { onLease: more.onLease }),
     issues: nodes(graph).map((node) => ({
       ...node,
       touches: [],
@@ -524,4 +529,113 @@ test('when there is to be no more, nothing starts, a retry is refused, and what 
   await of('a').end('integrated');
   expect([...(await result).values()]).toEqual(['integrated', 'stopped', 'waiting']);
   expect(began).toEqual(['a', 'b']);
+});
+
+/** Another engine that has `src/**` until it lets go. */
+class OtherEngine implements OtherEngines {
+  has: LeaseHolder | null = { spec: 's9' as LeaseHolder['spec'], issue: letter('g'), what: 'src/**' };
+  readonly taken = new Set<IssueId>();
+  readonly told: string[] = [];
+  watching = 0;
+  #changed: () => void = () => undefined;
+  /** What a taker waits for. */
+  gate: Promise<void> = Promise.resolve();
+  /** Whether somebody looked since it took something. */
+  isSeen = true;
+
+  async take(own: IssueId, claim: Claim): Promise<LeaseHolder | null> {
+    await this.gate;
+    this.isSeen = true;
+    const holder = this.holder(claim);
+    if (holder === null) this.taken.add(own);
+    return holder;
+  }
+
+  giveBack(own: IssueId): Promise<void> {
+    this.taken.delete(own);
+    return Promise.resolve();
+  }
+
+  holder(claim: Claim): LeaseHolder | null {
+    return this.isSeen &&
+      this.has !== null &&
+      sharedBy(claim, claimOf({ touches: ['src/**'], resources: [] })) !== undefined
+      ? this.has
+      : null;
+  }
+
+  watch(changed: () => void, until: AbortSignal): Promise<void> {
+    this.#changed = changed;
+    this.watching += 1;
+    return new Promise((resolve) => {
+      until.addEventListener('abort', () => {
+        this.watching -= 1;
+        resolve();
+      });
+    });
+  }
+
+  letGo(): void {
+    this.has = null;
+    this.#changed();
+  }
+
+  readonly onLease = (own: IssueId, holder: LeaseHolder | null): void => {
+    this.told.push(holder === null ? `${own} free` : `${own} waits for ${holder.spec}/${holder.issue}`);
+  };
+}
+
+describe('what another engine holds', () => {
+  const issue = { a: { touches: ['src/a.ts'] }, b: { touches: ['docs/**'] } };
+  test('is waited for without a slot, while all else goes on, and starts when it is let go', async () => {
+    const others = new OtherEngine();
+    const run = bench('a, b, c', { issue, others, onLease: others.onLease, concurrency: 1 });
+    await turn();
+    expect(run.began).toEqual(['b']);
+    expect(others.told).toEqual(['1-a waits for s9/7-g']);
+    await land(run.of('b'));
+    await land(run.of('c'));
+    await turn();
+    expect([run.began, others.watching, [...others.taken]]).toEqual([['b', 'c'], 1, []]);
+    others.letGo();
+    await turn();
+    expect([run.began, others.watching]).toEqual([['b', 'c', 'a'], 0]);
+    expect(others.told).toEqual(['1-a waits for s9/7-g', '1-a free']);
+    expect([...others.taken]).toEqual([letter('a')]);
+    await land(run.of('a'));
+    expect((await run.result).get(letter('a'))).toBe('integrated');
+    expect(others.taken.size).toBe(0);
+  });
+
+  test('that was taken in the last moment is found when the lease is asked for', async () => {
+    const others = new OtherEngine();
+    others.isSeen = false;
+    const run = bench('a, c', { issue, others, onLease: others.onLease, concurrency: 1 });
+    await turn();
+    await turn();
+    expect([run.began, others.told]).toEqual([['c'], ['1-a waits for s9/7-g']]);
+    run.abort.abort(new Error('stop'));
+    await run.of('c').end('stopped');
+    expect((await run.result).get(letter('a'))).toBe('waiting');
+    expect(others.watching).toBe(0);
+  });
+
+  test('is given back when the run ends while it is being taken', async () => {
+    const others = new OtherEngine();
+    others.has = null;
+    let open = (): void => undefined;
+    others.gate = new Promise((resolve) => (open = resolve));
+    const run = bench('a', { issue, others });
+    run.abort.abort(new Error('stop'));
+    await turn();
+    open();
+    expect((await run.result).get(letter('a'))).toBe('waiting');
+    expect([run.began, others.taken.size]).toEqual([[], 0]);
+  });
+
+  test('does not concern an Issue that names nothing', () => {
+    const others = new OtherEngine();
+    expect(bench('a, b', { others }).began).toEqual(['a', 'b']);
+    expect(others.taken.size).toBe(0);
+  });
 });

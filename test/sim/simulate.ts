@@ -182,6 +182,14 @@ async function runOnce(scene: Scene, parts: Parts): Promise<Result<EngineEnd, Fa
         endOwn: () => life.step(() => undefined),
         vacate: () => Promise.resolve([]),
       }),
+      openLeasing: () =>
+        Promise.resolve({
+          take: () => Promise.resolve(null),
+          giveBack: () => Promise.resolve(),
+          holder: () => null,
+          watch: () => Promise.resolve(),
+          close: () => Promise.resolve(),
+        }),
       hooksNotice: () => Promise.resolve(null),
     },
   );

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { EventBody } from '../../src/event.js';
+import { parseSpecSlug } from '../../src/issue.js';
 import { issueStatus, reduce } from '../../src/state.js';
 import type { RunState } from '../../src/state.js';
 import { listingOf } from '../../src/tui/listing.js';
@@ -424,6 +425,13 @@ test('every status has its word and says what it does or waits for', () => {
       row(attempt(0, '01-a'), gate(1, '01-a', 'integration')),
       row(event(1, { type: 'candidate.conflicted', issue: id, tip: oid('b'), files: ['a.ts'] })),
       row(event(1, { type: 'lane.held', issue: id, message: 'giro/auth is checked out' })),
+      row(
+        event(1, {
+          type: 'lease.refused',
+          issue: id,
+          holder: { spec: parseSpecSlug('pay')!, issue: id, what: 'src/**' },
+        }),
+      ),
       row(attempt(0, '01-a'), event(62, { type: 'issue.integrated', issue: id, commit: oid('e'), attempts: 1 })),
       row(snapshot([facts('01-a', 'A', { state: 'needs-human', question: 'Which\ncookie?' })])),
       row(snapshot([facts('01-a', 'A', { state: 'wontfix' })])),
@@ -440,6 +448,7 @@ test('every status has its word and says what it does or waits for', () => {
       "≟ verifying   01-a #1   1h12m  A  gate unit",
       "↻ retrying    01-a             A  conflict in a.ts",
       "⊘ held        01-a             A  giro/auth is checked out",
+      "∙ waiting     01-a             A  waits for pay/01-a, which has src/**",
       "✓ done        01-a #1   1h02m  A  commit eeeeeee",
       "! needs-human 01-a             A  Which⏎cookie?",
       "- wontfix     01-a             A",

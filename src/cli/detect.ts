@@ -159,6 +159,12 @@ function isModernYarn(project: Project): boolean {
   return project.names.has('.yarnrc.yml') || (typeof declared === 'string' && /^yarn@[^01]/.test(declared));
 }
 
+/** What fills `node_modules` in a folder of these names: by its lock file, where there is one. */
+export function installOf(names: ReadonlySet<string>): string {
+  const lock = jsLocks.find(({ file }) => names.has(file));
+  return lock === undefined ? 'npm install' : installCommand(lock.manager, names.has('.yarnrc.yml'));
+}
+
 function installCommand(manager: PackageManager, modernYarn: boolean): string {
   switch (manager) {
     case 'npm':

@@ -82,7 +82,7 @@ function hookLines({ name, command, from, caution }: HookGate): readonly string[
 
 function setupLines(setup: Found | undefined): readonly string[] {
   const lines = ['# Makes a fresh checkout ready for agents and gates.'];
-  if (setup === undefined) return [...lines, '# setup = "npm ci"'];
+  if (setup === undefined) return [...lines, '# setup = "npm ci" # needs a lock file that is committed'];
   return [...lines, `setup = ${tomlString(setup.command)} # from ${setup.from}`];
 }
 

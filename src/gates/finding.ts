@@ -8,7 +8,7 @@ import type { GroupMember } from '../platform/members.js';
 import { printable, tailLines } from '../platform/text.js';
 import type { GateRules } from '../policy.js';
 import { isNamed, matchingLine, plainLines, whyVacuous } from './evidence.js';
-import type { GateCause } from './gate.js';
+import type { GateCause, Lacking } from './gate.js';
 
 /** What is known of a gate that ran. */
 export interface GateEnding {
@@ -20,8 +20,8 @@ export interface GateEnding {
   readonly changed: readonly string[];
   /** The end of its output, raw. */
   readonly output: string;
-  /** Ignored files and folders that the user's checkout has and the clean one has not; empty unless `mayLack` asks. */
-  readonly lacks: readonly string[];
+  /** Empty unless `mayLack` asks. */
+  readonly lacks: Lacking;
   /** What was tested, as far as it can be read. */
   readonly evidence: Evidence | null;
   /** Processes of its group that were still running when it exited with 0. */
@@ -145,7 +145,7 @@ function isNotFound(code: number): boolean {
  */
 function isOfTheGate({ output, lacks }: GateEnding): boolean {
   return (
-    lacks.length > 0 ||
+    lacks.names.length > 0 ||
     /^(?:\S*\/)?(?:bash|sh|dash|zsh|env): .*(?:not found|No such file|Permission denied|Is a directory|cannot execute)/m.test(
       output,
     )
@@ -168,11 +168,11 @@ function missingProgram(code: number, output: string): string | undefined {
 }
 
 function hint({ lacks }: GateEnding): string {
-  if (lacks.length === 0) return '';
-  const setup = lacks.some((name) => /^node_modules\/?$/.test(name))
-    ? 'add [worktree] setup = "npm ci"'
-    : 'make it with [worktree] setup';
-  return `; the clean checkout has no ${listed(lacks, 5)}: ${setup}, or list it under copy or link`;
+  const { names, install } = lacks;
+  if (names.length === 0) return '';
+  const setup =
+    install === null ? 'make it with [worktree] setup' : `add [worktree] setup = ${JSON.stringify(install)}`;
+  return `; the clean checkout has no ${listed(names, 5)}: ${setup}, or list it under copy or link`;
 }
 
 function listed(names: readonly string[], most: number): string {

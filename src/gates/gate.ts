@@ -160,8 +160,15 @@ export interface VerifierPorts {
   /** What each gate came to before any work; `null`: not looked at. */
   readonly baseline: (gate: string) => GateVerdict | null;
   readonly load: () => MachineLoad;
-  /** Names of ignored files and folders that the user's checkout has and the given one has not; for a hint only. */
-  readonly lacks?: (checkout: string) => Promise<readonly string[]>;
+  /** What the user's checkout has and the given one has not; for a hint only. */
+  readonly lacks?: (checkout: string) => Promise<Lacking>;
+}
+
+/** Ignored files and folders that the user's checkout has and the clean one has not. */
+export interface Lacking {
+  readonly names: readonly string[];
+  /** The command that would make them; `null`: not known. */
+  readonly install: string | null;
 }
 
 /** No finding is accepted. */

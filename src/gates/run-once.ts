@@ -62,7 +62,7 @@ export async function runOnce({ ports, request, gate, checkout, shell }: Runner,
   const back = await bringBack(checkout, ended);
   // A report that the repository tracks was removed above, or is written anew: that is what it is for.
   const changed = back.changed.filter((file) => report === null || file !== trackedName(report.path));
-  const lacks = mayLack(ended, output) ? ((await ports.lacks?.(checkout.folder)) ?? []) : [];
+  const lacks = (mayLack(ended, output) ? await ports.lacks?.(checkout.folder) : null) ?? { names: [], install: null };
   const noReport = told?.ok === false ? told.failure : null;
   const red =
     judgeGate({ gate: gate.name, ended, met, changed, output, lacks, evidence, left, rules: gate.rules, noReport }) ??

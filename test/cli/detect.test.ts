@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { detectSetup, detectTests, type Project } from '../../src/cli/detect.js';
+import { detectSetup, detectTests, installOf, type Project } from '../../src/cli/detect.js';
 import { detectHooks } from '../../src/cli/detect-hooks.js';
 
 type Parts = Partial<Omit<Project, 'files' | 'names'>> & {
@@ -115,6 +115,15 @@ describe('the setup', () => {
     ['bun.lockb', 'bun install --frozen-lockfile'],
   ])('installs from %s', (lock, command) => {
     expect(detectSetup(project({ top: { 'package.json': '{}', [lock]: '' } }))).toEqual({ command, from: lock });
+  });
+
+  test.each([
+    [['package-lock.json'], 'npm ci'],
+    [['pnpm-lock.yaml'], 'pnpm install --frozen-lockfile'],
+    [['yarn.lock', '.yarnrc.yml'], 'yarn install --immutable'],
+    [[], 'npm install'],
+  ])('node_modules of a folder with %j come from %s', (names, command) => {
+    expect(installOf(new Set(names))).toBe(command);
   });
 
   test('knows the newer yarn', () => {

@@ -103,7 +103,7 @@ test('a gate that cannot run in a clean checkout says what the checkout lacks, a
   expect(run.code).toBe(2);
   expect(eventsOf(run, 'issue.escalated')[0]).toMatchObject({ cause: 'cannot-run-here', attempts: 1 });
   expect(await project.issueFile('01-a')).toMatch(
-    /clean checkout has no node_modules[\s\S]*\[worktree\] setup[\s\S]*verdict: operation/,
+    /clean checkout has no node_modules[\s\S]*\[worktree\] setup = "npm install"[\s\S]*verdict: operation/,
   );
   // The fix that it names works.
   await project.write(

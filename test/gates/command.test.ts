@@ -1,7 +1,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { GateVerdict } from '../../src/gates/gate.js';
+import type { GateVerdict, Lacking } from '../../src/gates/gate.js';
 import { straysOf } from '../../src/platform/members.js';
 import { findShell } from '../../src/gates/shell.js';
 import { findingId, type Finding } from '../../src/issue.js';
@@ -132,17 +132,21 @@ describe('a gate that cannot run here', () => {
   });
 
   test('says what the clean checkout lacks, and what to do', async () => {
-    const lacks = (): Promise<readonly string[]> => Promise.resolve(['node_modules', '.env']);
+    const names = ['node_modules', '.env'];
+    const lacks = (): Promise<Lacking> => Promise.resolve({ names, install: 'pnpm install' });
     expect(await messageOf('no-such-runner', { lacks })).toBe(
       'gate test cannot run here: command not found: no-such-runner (exit 127); the clean checkout has no node_modules, .env: ' +
-        'add [worktree] setup = "npm ci", or list it under copy or link',
+        'add [worktree] setup = "pnpm install", or list it under copy or link',
     );
     expect(await messageOf(`echo "Error: Cannot find module 'left-pad'"; exit 1`, { lacks })).toContain(
       'failed: exit 1; the clean checkout has no node_modules, .env',
     );
     expect(await messageOf('exit 127', { lacks })).toContain('the clean checkout has no node_modules, .env');
     expect(await messageOf('echo expected 1 to be 2; exit 1', { lacks })).toBe('gate test failed: exit 1');
-    expect(await messageOf('no-such-runner', { lacks: () => Promise.resolve([]) })).not.toContain('clean checkout');
+    const nothing: Lacking = { names: [], install: null };
+    expect(await messageOf('no-such-runner', { lacks: () => Promise.resolve(nothing) })).not.toContain(
+      'clean checkout',
+    );
   });
 
   test('a module that only an uncommitted file provides is shown in the finding', async () => {

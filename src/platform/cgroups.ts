@@ -8,6 +8,7 @@
  */
 import { accessSync, constants, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { membershipOf } from './cgroup-name.js';
 import { parseProcessStat } from './identity.js';
 
 /** What limits the processes of a group. */
@@ -27,6 +28,8 @@ export type CgroupsHere =
       readonly hierarchies: readonly [Hierarchy];
       /** What has to be done first: nothing, or hand the controllers down, or go into a cgroup of one's own and then do it. */
       readonly first: 'nothing' | 'hand-down' | 'move';
+      /** What the own cgroup may have of processes, where groups beside it are made. */
+      readonly processes?: number;
     }
   | { readonly kind: 'none'; readonly why: string; readonly fix: string | null };
 
@@ -81,6 +84,7 @@ function findSecond({ own, isTop, root }: OwnCgroup): CgroupsHere {
 
 /** Groups beside the own one are free of its limits: only where it has none that would be loosened. */
 function findBeside(own: string): CgroupsHere {
+  if (membershipOf(own).length > 0) return none('it was started by an agent of another giro, whose limits hold', null);
   const parent = dirname(own);
   if (!isWritable(parent))
     return none('its cgroup is shared with other processes, and not its own to divide', systemdFix);
@@ -89,7 +93,13 @@ function findBeside(own: string): CgroupsHere {
   const limited = ['memory.max', 'memory.high', 'cpu.max', 'cpuset.cpus'].filter((name) => isLimit(`${own}/${name}`));
   if (limited.length > 0)
     return none(`its cgroup has limits that must go on to hold (${limited.join(', ')})`, systemdFix);
-  return { kind: 'v2', hierarchies: [{ folder: parent, controllers }], first: 'nothing' };
+  const processes = Number(textOf(`${own}/pids.max`));
+  return {
+    kind: 'v2',
+    hierarchies: [{ folder: parent, controllers }],
+    first: 'nothing',
+    ...(processes > 0 ? { processes } : {}),
+  };
 }
 
 function isLimit(file: string): boolean {
@@ -100,6 +110,11 @@ function isLimit(file: string): boolean {
 /** Processes of a cgroup that are neither this one nor below it. */
 function strangersIn(folder: string, root: string): readonly number[] {
   return processesIn(folder).filter((pid) => !isBelow(pid, root));
+}
+
+/** This process and those below it that are in a cgroup itself. */
+export function ownProcessesIn(folder: string): readonly number[] {
+  return processesIn(folder).filter((pid) => isBelow(pid, ''));
 }
 
 function isBelow(pid: number, root: string): boolean {

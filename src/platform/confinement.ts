@@ -11,7 +11,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import { callGroupName, parseRunGroupName, runGroupName } from './cgroup-name.js';
-import { findCgroups, processesIn, type CgroupsHere, type Hierarchy } from './cgroups.js';
+import { findCgroups, ownProcessesIn, processesIn, type CgroupsHere, type Hierarchy } from './cgroups.js';
 import type { Environment } from './environment.js';
 import { isOwnerDead, type RunMark } from './mark.js';
 
@@ -87,7 +87,7 @@ function openRun(mark: RunMark, here: CgroupsHere): RunGroup | null {
   const run = { here, hierarchies, memoryBytes: Math.floor(machineMemory() * memoryShare) };
   const isMade = hierarchies.every(({ folder, controllers }) => {
     if (!makeGroup(folder)) return false;
-    limit({ folder, controllers }, { processes: halfOfNumbers(), memoryBytes: run.memoryBytes });
+    limit({ folder, controllers }, { processes: mostProcesses(here), memoryBytes: run.memoryBytes });
     return here.kind === 'v1' || handDown({ folder, controllers });
   });
   if (isMade && canEnter(run)) return run;
@@ -239,6 +239,12 @@ function machineMemory(): number {
   return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem();
 }
 
+/** Of all of a run: never more than giro's own cgroup may have. */
+function mostProcesses(here: RunGroup['here']): number {
+  const own = here.kind === 'v2' ? here.processes : undefined;
+  return Math.min(halfOfNumbers(), own ?? Infinity);
+}
+
 function halfOfNumbers(): number {
   const counts = ['pid_max', 'threads-max'].map((name) => Number(textOf(`/proc/sys/kernel/${name}`)));
   return Math.floor(Math.min(32_768, ...counts.filter((count) => count > 0)) / 2);
@@ -258,7 +264,7 @@ function prepare({ hierarchies: [hierarchy], first }: Extract<CgroupsHere, { kin
   if (!makeGroup(self)) return false;
   // Whatever is started meanwhile makes it fail once.
   for (let tries = 0; tries < 5; tries += 1) {
-    for (const pid of processesIn(hierarchy.folder)) write(`${self}/cgroup.procs`, String(pid));
+    for (const pid of ownProcessesIn(hierarchy.folder)) write(`${self}/cgroup.procs`, String(pid));
     if (handDown(hierarchy)) return true;
   }
   leaveSelf(hierarchy);

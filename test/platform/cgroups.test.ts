@@ -85,6 +85,28 @@ describe('version 2', () => {
     },
   );
 
+  test('beside its own cgroup with no more processes than that may have', async () => {
+    const root = await machine({
+      ...seen(terminal),
+      ...group(app, { 'cgroup.subtree_control': 'memory pids\n' }),
+      ...group(terminal, { 'cgroup.procs': `1\n${me}\n`, 'pids.max': '4915\n' }),
+    });
+    expect(findCgroups(root, 'linux')).toMatchObject({ kind: 'v2', processes: 4915 });
+  });
+
+  test('never beside the cgroup of an agent that started it: the limits of that one hold', async () => {
+    const run = `/${runGroupName(newMark({ repository: 'r', spec: 's', run: 'outer' }))}`;
+    const root = await machine({
+      ...seen(`${run}/1`),
+      ...group(run, { 'cgroup.subtree_control': 'memory pids\n' }),
+      ...group(`${run}/1`, { 'cgroup.procs': `1\n${me}\n` }),
+    });
+    expect(findCgroups(root, 'linux')).toMatchObject({
+      kind: 'none',
+      why: expect.stringContaining('another giro') as string,
+    });
+  });
+
   test('at the very root, as in a small virtual machine: there, once the controllers are handed down', async () => {
     const root = await machine({ ...seen('/'), ...group('', { 'cgroup.procs': `1\n${me}\n`, 'cgroup.type': '' }) });
     expect(findCgroups(root, 'linux')).toMatchObject({ kind: 'v2', first: 'hand-down' });

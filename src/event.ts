@@ -310,7 +310,13 @@ export type EventBody =
       readonly findings: readonly Finding[];
     }
   | { readonly type: 'lane.held'; readonly issue: IssueId; readonly message: string }
-  | { readonly type: 'lease.refused'; readonly issue: IssueId; readonly holder: LeaseHolder }
+  | {
+      readonly type: 'lease.refused';
+      readonly issue: IssueId;
+      readonly holder: LeaseHolder;
+      /** It waited before; another has it now. */
+      readonly again?: true;
+    }
   | { readonly type: 'lease.freed'; readonly issue: IssueId }
   | { readonly type: 'issue.integrated'; readonly issue: IssueId; readonly commit: Oid; readonly attempts: number }
   | {

@@ -372,8 +372,9 @@ async function runOnce(running: Running): Promise<void> {
       signal,
       noMore,
       others: running.leasing,
-      onLease: (issue, holder) => {
-        request.emit(holder === null ? { type: 'lease.freed', issue } : { type: 'lease.refused', issue, holder });
+      onLease: (issue, holder, again) => {
+        if (holder === null) request.emit({ type: 'lease.freed', issue });
+        else request.emit({ type: 'lease.refused', issue, holder, ...(again ? { again } : {}) });
       },
       onLanded: request.landed,
       onHold: (isHolding) => {

@@ -68,7 +68,8 @@ interface Prefix {
 
 function lineFor(event: Event, { name, width }: Prefix, level: Level): string | null {
   if (level === 'quiet' && !quietTypes.has(event.type)) return null;
-  if (level === 'normal' && verboseTypes.has(event.type)) return null;
+  if (level === 'normal' && (verboseTypes.has(event.type) || (event.type === 'lease.refused' && event.again)))
+    return null;
   // What went wrong stands on stderr, where errors are looked for.
   const ends = event.type === 'backlog.finished' || (event.type === 'run.finished' && event.reason !== 'error');
   const closing = ends ? event.lines : [];

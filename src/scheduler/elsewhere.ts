@@ -8,8 +8,11 @@ import { claimsSomething, type Claim } from './overlap.js';
 export interface ElsewherePorts {
   /** Absent: there are no other engines. */
   readonly others?: OtherEngines;
-  /** Told when something ready begins (or, `null`, ceases) to wait for what another engine holds. */
-  readonly onLease?: (id: IssueId, holder: LeaseHolder | null) => void;
+  /**
+   * Told when something ready begins (or, `null`, ceases) to wait for what another engine holds; `again`: it has waited
+   * before, maybe for somebody else.
+   */
+  readonly onLease?: (id: IssueId, holder: LeaseHolder | null, again: boolean) => void;
 }
 
 interface Claiming {
@@ -23,6 +26,7 @@ export class Elsewhere {
   readonly #changed: () => void;
   /** Ready, and waiting for what another engine holds. */
   readonly #refused = new Map<IssueId, LeaseHolder>();
+  readonly #told = new Set<IssueId>();
   /** What goes on beside the scheduler, and must be over before it is. */
   readonly #going = new Set<Promise<void>>();
   readonly #errors: unknown[] = [];
@@ -65,12 +69,13 @@ export class Elsewhere {
     for (const id of [...this.#refused.keys()]) {
       if (refused.has(id)) continue;
       this.#refused.delete(id);
-      onLease?.(id, null);
+      onLease?.(id, null, true);
     }
     for (const [id, holder] of refused) {
       const isNew = !isSame(this.#refused.get(id), holder);
       this.#refused.set(id, holder);
-      if (isNew) onLease?.(id, holder);
+      if (isNew) onLease?.(id, holder, this.#told.has(id));
+      this.#told.add(id);
     }
     if (refused.size === 0) this.#unwatch();
     else if (this.#watching === null) this.#watch(others);

@@ -11,6 +11,7 @@ const oid = (digit: string): Oid => parseOid(digit.repeat(40));
 const spec = parseSpecSlug('auth')!;
 const store = issue('01-store');
 const login = issue('02-login-page');
+const pay = { spec: parseSpecSlug('pay')!, issue: issue('03-api'), what: 'src/db/**' };
 
 const facts = (id: IssueId, more: Partial<IssueFacts> = {}): IssueFacts => ({
   id,
@@ -235,8 +236,9 @@ test('every other event has its sentence', () => {
     {
       type: 'lease.refused',
       issue: store,
-      holder: { spec: parseSpecSlug('pay')!, issue: issue('03-api'), what: 'src/db/**' },
+      holder: pay,
     },
+    { type: 'lease.refused', issue: store, holder: pay, again: true },
     { type: 'lease.freed', issue: store },
     { type: 'spec.validated', ...base, verdict: 'fail', findings: [{ message: 'no test covers logout' }] },
     { type: 'spec.state', ...base, state: 'done' },
@@ -254,6 +256,7 @@ test('every other event has its sentence', () => {
     01-store       conflicts with bbbbbbb in a.ts, b.ts
     01-store       red on top of bbbbbbb: unit: exit code 1
     01-store       integration is held: giro/auth is checked out in ../x
+    01-store       waits for pay/03-api, which has src/db/**
     01-store       waits for pay/03-api, which has src/db/**
     01-store       what it waited for is free
     auth           validate at bbbbbbb: fail
@@ -274,4 +277,10 @@ test('what a call took is said to those who want to know everything, with what t
   expect(line(charged, 'verbose')).toMatch(
     /the worker \(claude\) took \$0\.31, 12\.3k tokens; run-cost \$0\.31 of \$20\.00$/,
   );
+});
+
+test('that an Issue waits for another Spec is said once, whoever has it next', () => {
+  const refused = { type: 'lease.refused', issue: store, holder: pay } as const;
+  expect(line(refused)).toContain('waits for pay/03-api');
+  expect(line({ ...refused, again: true })).toBeNull();
 });

@@ -575,13 +575,20 @@ class OtherEngine implements OtherEngines {
     });
   }
 
+  /** Another Issue of it has the same now. */
+  handOn(): void {
+    if (this.has !== null) this.has = { ...this.has, issue: letter('h') };
+    this.#changed();
+  }
+
   letGo(): void {
     this.has = null;
     this.#changed();
   }
 
-  readonly onLease = (own: IssueId, holder: LeaseHolder | null): void => {
-    this.told.push(holder === null ? `${own} free` : `${own} waits for ${holder.spec}/${holder.issue}`);
+  readonly onLease = (own: IssueId, holder: LeaseHolder | null, again: boolean): void => {
+    const waits = again ? 'still waits' : 'waits';
+    this.told.push(holder === null ? `${own} free` : `${own} ${waits} for ${holder.spec}/${holder.issue}`);
   };
 }
 
@@ -597,10 +604,12 @@ describe('what another engine holds', () => {
     await land(run.of('c'));
     await turn();
     expect([run.began, others.watching, [...others.taken]]).toEqual([['b', 'c'], 1, []]);
+    others.handOn();
+    await turn();
     others.letGo();
     await turn();
     expect([run.began, others.watching]).toEqual([['b', 'c', 'a'], 0]);
-    expect(others.told).toEqual(['1-a waits for s9/7-g', '1-a free']);
+    expect(others.told).toEqual(['1-a waits for s9/7-g', '1-a still waits for s9/8-h', '1-a free']);
     expect([...others.taken]).toEqual([letter('a')]);
     await land(run.of('a'));
     expect((await run.result).get(letter('a'))).toBe('integrated');

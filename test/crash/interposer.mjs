@@ -32,9 +32,9 @@ function place(path) {
   if (text.startsWith('/sys/fs/cgroup/')) return 'cgroup';
   if (text.includes('/objects/')) return 'object';
   if (text.includes('/verdicts/')) return 'verdict';
-  if (text.includes('/locks/')) return 'lock';
-  if (text.includes('/short-lock/')) return 'short lock';
-  if (text.includes('/leases/')) return 'lease';
+  if (text.includes('/giro/locks/')) return 'lock';
+  if (text.includes('/giro/short-lock/')) return 'short lock';
+  if (text.includes('/giro/leases/')) return 'lease';
   if (text.includes('/slot-') || /\/(?:\.old|giro)-\w+/.test(text)) return 'temporary folder';
   if (text.includes('.trash-')) return 'trash';
   if (['facts.json', 'index', 'HEAD', 'locked', 'config', 'exclude', 'gitdir'].includes(last)) return last;

@@ -5,6 +5,8 @@ export function crashText(error: unknown): string {
   // By name, so that what reads git is not loaded for it.
   if (error instanceof Error && error.name === 'MissingObject')
     return `giro: the repository lacks a part of its history: ${error.message}\n  in a shallow or partial clone, fetch the rest: git fetch --unshallow; else see: git fsck`;
+  if (error instanceof Error && error.name === 'SaveRefused')
+    return `giro: ${error.message}\n  nothing was removed; when that is mended, the same command goes on`;
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return `giro: this is a bug of giro; the state is saved, and the same command goes on from it\n${text}`;
 }

@@ -38,6 +38,9 @@ export class ShortLock {
   readonly #ports: ShortLockPorts;
   #last: Promise<unknown> = Promise.resolve();
   #identity = '';
+  /** The hold that was seen last, and since when: whoever asks next does not wait for it all over again. */
+  #seen = '';
+  #since = 0;
 
   constructor(ports: ShortLockPorts) {
     this.#ports = ports;
@@ -65,16 +68,14 @@ export class ShortLock {
   /** `null`: it is ours. */
   async #take(text: string): Promise<Failure | null> {
     const { path, clock } = this.#ports;
-    let seen = '';
-    let since = 0;
     for (let look = 0; ; look += 1) {
       if (await this.#link(text)) return null;
       const present = await readIfExists(path);
       if (present === null) continue;
       const holder = present.toString('utf8');
-      if (holder !== seen || look === 0) [seen, since, look] = [holder, clock.monotonic(), 0];
+      if (holder !== this.#seen) [this.#seen, this.#since, look] = [holder, clock.monotonic(), 0];
       if (look % looksPerProof === 0 && isGone(holder) && (await replaceExclusive(path, present, text))) return null;
-      if (clock.monotonic() - since >= longestHoldMs) return this.#refusal(holder);
+      if (clock.monotonic() - this.#since >= longestHoldMs) return this.#refusal(holder);
       await clock.sleep(Math.min(2 ** Math.min(look, 10), longestPauseMs));
     }
   }

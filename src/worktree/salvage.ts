@@ -16,6 +16,14 @@ export function salvagePrefix(spec: SpecSlug): string {
   return `${salvageFolder}${spec}/`;
 }
 
+/** Work could not be put under a ref, and is where it was. */
+class SaveRefusedError extends Error {
+  constructor(ref: string, why: string) {
+    super(`cannot save work as ${ref}: ${why}`);
+    this.name = 'SaveRefused';
+  }
+}
+
 /** Puts a commit under the next free number and gives the ref; one that is kept already keeps its ref. */
 export async function saveCommit(git: Pick<Git, 'listRefs' | 'moveRef'>, owner: Owner, oid: Oid): Promise<string> {
   const prefix = `${salvagePrefix(owner.spec)}${owner.issue}/`;
@@ -28,6 +36,6 @@ export async function saveCommit(git: Pick<Git, 'listRefs' | 'moveRef'>, owner: 
     const moved = await git.moveRef(ref, oid, null);
     if (moved.ok) return ref;
     // Going on would lose it, so this ends the run; another one at the same number only means the next number.
-    if (moved.failure.kind === 'ref-refused') throw new Error(`cannot save work as ${ref}: ${moved.failure.message}`);
+    if (moved.failure.kind === 'ref-refused') throw new SaveRefusedError(ref, moved.failure.message);
   }
 }

@@ -119,6 +119,8 @@ describe('a short lock', () => {
     expect(answer).toContain(who);
     expect(answer).toContain(`rm '${path}'`);
     expect(await readFile(path, 'utf8')).toBe(text);
+    // The next does not wait for the same hold all over again.
+    expect(await lock.whileAlone(() => Promise.reject(new Error('not alone')))).toMatchObject({ ok: false });
   });
 
   test('is waited for as long as it changes hands', async () => {

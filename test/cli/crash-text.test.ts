@@ -1,0 +1,21 @@
+import { expect, test } from 'vitest';
+import { crashText } from '../../src/cli/crash-text.js';
+import { parseIssueId, parseOid, parseSpecSlug } from '../../src/issue.js';
+import { saveCommit } from '../../src/worktree/salvage.js';
+
+test('work that could not be saved is no bug: what keeps it from being saved, and how to go on', async () => {
+  const [spec, issue] = [parseSpecSlug('s1'), parseIssueId('01-a')];
+  if (spec === undefined || issue === undefined) throw new Error('not names');
+  const refusing = {
+    listRefs: () => Promise.resolve(new Map()),
+    moveRef: (ref: string) =>
+      Promise.resolve({ ok: false, failure: { kind: 'ref-refused', ref, message: 'it is locked' } } as const),
+  };
+  const thrown: unknown = await saveCommit(refusing, { spec, issue }, parseOid('a'.repeat(40))).catch(
+    (error: unknown) => error,
+  );
+  expect(crashText(thrown)).toBe(
+    'giro: cannot save work as refs/giro/salvage/s1/01-a/1: it is locked\n  nothing was removed; when that is mended, the same command goes on',
+  );
+  expect(crashText(new Error('x'))).toContain('this is a bug of giro');
+});

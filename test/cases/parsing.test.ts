@@ -1,4 +1,4 @@
-import { access, readFile } from 'node:fs/promises';
+import { access, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parseSpecFolder } from '../../src/config/issue-file.js';
@@ -78,17 +78,15 @@ test('C004 whatever stands before the first fence, an Issue never loses its depe
     expect(parsed.ok && parsed.value.spec.issues[1]?.dependsOn, name).toEqual(['01-a']);
   }
   const project = await makeProject({ issues: { '01-a': {} } });
-  for (const content of [
-    `\n${depending}`,
-    depending.replaceAll('---', '----'),
-    '---\nstate: ready\ndepends-on: [01]\n---',
-  ]) {
+  for (const content of [`\n${depending}`, depending.replaceAll('---', '----')]) {
     await project.write('docs/specs/s1/issues/02-b.md', content);
-    const run = await project.implement();
-    expect(run.code).toBe(1);
-    expect(run.stderr).toContain('docs/specs/s1/issues/02-b.md');
-    expect(run.stdout).toBe('');
+    await refusedWith(project, 'docs/specs/s1/issues/02-b.md');
   }
+  // One that ends with its fence is read like any other: what it misses is a text, not its fields.
+  const ending = '---\nstate: ready\ndepends-on: [01, 77]\n---';
+  await project.write('docs/specs/s1/issues/02-b.md', ending);
+  const { stderr } = await refusedWith(project, '02-b.md: the Issue has no text');
+  expect(stderr).toContain('unknown Issue: `77`');
 });
 
 test.each([
@@ -171,6 +169,37 @@ test("C008 the person's file is untouched; on the branch only giro's own keys an
   const [head = ''] = after.split('## History');
   expect(head.trimEnd()).toBe(before.replace('state: ready', 'state: done').trimEnd());
   expect(after.replaceAll('\r\n', '')).not.toContain('\n');
+});
+
+test('C008 nor is it by a run after a failure, and by one after a kill in the middle; an unknown field is refused, not dropped', async () => {
+  const project = await makeProject({
+    issues: { '08-x': {}, '10-y': {} },
+    agent: 'if [ -f "$HOME/stay" ]; then sleep 60; fi\necho "$GIRO_ATTEMPT" > "$GIRO_ISSUE.txt"\n',
+    verify: 'test = "! test -f \\"$HOME/red\\""',
+  });
+  const path = 'docs/specs/s1/issues/11-z.md';
+  const text = (more: string): string =>
+    `---\r\n# who\r\nstate: ready\r\ndepends-on: ["08", "010"]\r\n${more}---\r\n# One\r\n\r\nDo it.\r\n`;
+  await project.write(path, text('id: "01"\r\nowner: me\r\ndue: 2026-01-02\r\n'));
+  for (const key of ['id', 'owner', 'due']) await refusedWith(project, `unknown key \`${key}\``);
+  await project.write(path, text(''));
+  const unchanged = async (act: () => Promise<unknown>): Promise<void> => {
+    await act();
+    expect(await readFile(join(project.path, path), 'utf8')).toBe(text(''));
+  };
+  await writeFile(join(project.home, 'red'), '');
+  await unchanged(async () => expect((await project.implement()).code).toBe(2));
+  await writeFile(join(project.home, 'stay'), '');
+  await unchanged(async () => {
+    const running = project.start(['implement', 's1', '--json']);
+    await running.event('attempt.started');
+    running.kill('SIGKILL');
+    await running.ended;
+  });
+  await Promise.all(['red', 'stay'].map((name) => rm(join(project.home, name))));
+  await unchanged(async () => expect((await project.implement()).code).toBe(0));
+  const [head = ''] = (await project.git('cat-file', 'blob', `giro/s1:${path}`)).split('## History');
+  expect(head.trimEnd()).toBe(text('').replace('state: ready', 'state: done').trimEnd());
 });
 
 async function refusedWith(project: Project, part: string): Promise<GiroRun> {

@@ -24,6 +24,13 @@ test.each(orders)('C050 a red gate stops the merge, wherever it stands: %s, %s, 
   expect(eventsOf(run, 'issue.integrated')).toEqual([]);
   expect(await project.git('diff', '--name-only', 'main', 'giro/s1', '--', '.', ':!docs')).toBe('');
   expect(await project.issueFile('01-a')).toContain('state: needs-human');
+  // A person reads the same on the screen.
+  await project.git('update-ref', '-d', 'refs/heads/giro/s1');
+  const lines = await project.giro(['implement', 's1', '--plain']);
+  expect(lines.code).toBe(2);
+  expect(lines.stdout).toMatch(/01-a +gate two failed/);
+  expect(lines.stdout).not.toMatch(/integrated as/);
+  expect(lines.stdout.trimEnd().split('\n').at(-1)).toMatch(/^needs a human: 01-a: /);
 });
 
 test.each([
@@ -75,11 +82,28 @@ test.each([
     issues: { '01-a': {} },
     budget: 'attempts = 1',
     agent: 'echo "import ./gen.ts" > index.ts\necho x > gen.ts\ntest -f gen.ts\n',
-    verify: 'test = "test ! -f index.ts || test -f gen.ts"',
+    verify: 'test = "test ! -f index.ts || cat gen.ts"',
   });
   const run = await project.implement();
   expect(run.code).toBe(2);
   expect(eventsOf(run, 'issue.integrated')).toEqual([]);
+  // It says which file is missing.
+  expect(await project.issueFile('01-a')).toMatch(/gen\.ts: No such file/);
+});
+
+test('C053 a file that was merely left untracked is part of the work', async () => {
+  const project = await makeProject({
+    issues: { '01-a': {} },
+    agent: [
+      'echo "import ./gen.ts" > index.ts',
+      'git add index.ts',
+      'git -c user.name=a -c user.email=a@x commit -q -m index',
+      'echo x > gen.ts\n',
+    ].join('\n'),
+    verify: 'test = "test ! -f index.ts || cat gen.ts"',
+  });
+  expect((await project.implement()).code).toBe(0);
+  expect(await project.show('giro/s1', 'gen.ts')).toBe('x');
 });
 
 test.each([

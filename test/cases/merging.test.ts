@@ -1,4 +1,4 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { eventsOf, makeProject, unchangedBy } from '../rig/giro.js';
@@ -30,6 +30,8 @@ test('C058 a conflict leaves nothing behind, and the innocent land', async () =>
   expect(await project.issueFile('02-b')).toContain('line.txt: conflicts');
   expect(await project.show('giro/s1', 'line.txt')).toBe('a');
   expect(await project.git('grep', '-l', '<<<<<<<', 'giro/s1').catch(() => 'none')).toBe('none');
+  const gitFiles = await readdir(join(project.path, '.git'), { recursive: true });
+  expect(gitFiles.filter((name) => /(?:^|\/)MERGE_(?:HEAD|MSG|MODE)$/.test(name))).toEqual([]);
 });
 
 test.each(['pre-merge-commit', 'commit-msg', 'reference-transaction'])(
@@ -227,14 +229,21 @@ test('C064 while the target ref is locked nothing is merged and nothing is delet
   expect(await readFile(join(attempt.worktree, 'a.txt'), 'utf8')).toBe('x\n');
 });
 
+// Two pointers of one submodule are a conflict in test/worktree/git-merge.test.ts: no agent gets so far as to move one.
 test('C065 conflicts of every kind are conflicts with the right path', async () => {
   const project = await makeProject({
-    files: { 'binary.bin': 'a\0b', 'gone.txt': 'base\n', 'name ä.txt': 'base\n', 'README.md': '# T\n' },
-    issues: { '01-a': { frontmatter: 'touches: [binary.bin, gone.txt]' }, '02-b': {} },
+    files: {
+      ...{ 'binary.bin': 'a\0b', 'gone.txt': 'base\n', 'name ä.txt': 'base\n', 'README.md': '# T\n' },
+      'old.txt': Array.from({ length: 20 }, (_, line) => `line ${String(line)}\n`).join(''),
+    },
+    issues: {
+      '01-a': { frontmatter: 'touches: [binary.bin, gone.txt, old.txt]' },
+      '02-b': {},
+    },
     budget: 'attempts = 1',
     agent: [
-      'if [ "$GIRO_ISSUE" = 01-a ]; then printf "a\\0c" > binary.bin; rm gone.txt; echo mine > "name ä.txt"; mkdir both; echo 1 > both/add.txt',
-      'else while [ ! -f "$HOME/go" ]; do sleep 0.05; done; printf "a d" > binary.bin; echo changed > gone.txt; echo theirs > "name ä.txt"; mkdir both; echo 2 > both/add.txt; fi',
+      'if [ "$GIRO_ISSUE" = 01-a ]; then printf "a\\0c" > binary.bin; rm gone.txt; echo mine > "name ä.txt"; mkdir both; echo 1 > both/add.txt; mv old.txt left.txt',
+      'else while [ ! -f "$HOME/go" ]; do sleep 0.05; done; printf "a d" > binary.bin; echo changed > gone.txt; echo theirs > "name ä.txt"; mkdir both; echo 2 > both/add.txt; mv old.txt right.txt; fi',
     ].join('\n'),
   });
   const started = project.start(['implement', 's1', '--json', '-c', '2']);
@@ -246,7 +255,10 @@ test('C065 conflicts of every kind are conflicts with the right path', async () 
     'binary.bin',
     'both/add.txt',
     'gone.txt',
+    'left.txt',
     'name ä.txt',
+    'old.txt',
+    'right.txt',
   ]);
 });
 

@@ -1,7 +1,9 @@
+import { spawnSync } from 'node:child_process';
 import { mkdir, readFile, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { eventsOf, makeProject, unchangedBy, type Project } from '../rig/giro.js';
+import { scaled } from '../rig/scale.js';
 
 test("C019 giro's own branches do not block each other", async () => {
   const project = await makeProject({ issues: { '01-a': {} } });
@@ -24,22 +26,28 @@ test.each(['giro', 'giro/s1/old', 'giro-issue'])(
   },
 );
 
-test.each([true, false])('C020 twelve worktrees at once, base with an upstream: %s', async (upstream) => {
-  const issues = Object.fromEntries(Array.from({ length: 12 }, (_, index) => [`${String(index + 1)}-work`, {}]));
-  const project = await makeProject({ issues });
-  if (upstream) {
-    await project.git('update-ref', 'refs/remotes/origin/main', 'HEAD');
-    await project.git('config', 'remote.origin.url', 'nowhere');
-    await project.git('config', 'remote.origin.fetch', '+refs/heads/*:refs/remotes/origin/*');
-    await project.git('branch', '-q', '-u', 'origin/main');
-    await project.git('config', 'branch.autoSetupMerge', 'always');
-  }
-  const run = await unchangedBy(project, () => project.implement('-c', '12'));
-  expect(run.code).toBe(0);
-  expect(eventsOf(run, 'attempt.started')).toHaveLength(12);
-  const branches = (await project.git('for-each-ref', '--format=%(refname)', 'refs/heads/')).split('\n');
-  expect(branches).toHaveLength(12 + 2);
-});
+test.each([true, false])(
+  'C020 twelve worktrees at once, base with an upstream: %s',
+  async (upstream) => {
+    const issues = Object.fromEntries(Array.from({ length: 12 }, (_, index) => [`${String(index + 1)}-work`, {}]));
+    for (let round = 0; round < scaled(1, 5); round += 1) {
+      const project = await makeProject({ issues });
+      if (upstream) {
+        await project.git('update-ref', 'refs/remotes/origin/main', 'HEAD');
+        await project.git('config', 'remote.origin.url', 'nowhere');
+        await project.git('config', 'remote.origin.fetch', '+refs/heads/*:refs/remotes/origin/*');
+        await project.git('branch', '-q', '-u', 'origin/main');
+        await project.git('config', 'branch.autoSetupMerge', 'always');
+      }
+      const run = await unchangedBy(project, () => project.implement('-c', '12'));
+      expect(run.code).toBe(0);
+      expect(eventsOf(run, 'attempt.started')).toHaveLength(12);
+      const branches = (await project.git('for-each-ref', '--format=%(refname)', 'refs/heads/')).split('\n');
+      expect(branches).toHaveLength(12 + 2);
+    }
+  },
+  scaled(60_000, 240_000),
+);
 
 test('C021 a plain folder where a worktree would go survives, and giro works beside it', async () => {
   const project = await makeProject({ issues: { '01-a': {} } });
@@ -109,23 +117,42 @@ test('C022 a branch of an earlier life of the Spec is saved and said, never cont
   ).toContain('refs/giro/salvage/s1/01-a/1');
 });
 
-test.each(['01-fix login', '01-a..b', '01-a.lock', '01-ünï', `01-${'x'.repeat(240)}`, '01--x', '01-Login'])(
-  'C023 the Issue name %j is refused with a fix',
-  async (name) => {
-    const project = await makeProject({ issues: {} });
-    await project.write(`docs/specs/s1/issues/${name}.md`, '---\nstate: ready\n---\n# One\n\nDo it.\n');
-    const run = await project.implement();
-    expect(run.code).toBe(1);
-    expect(run.stderr).toContain('issues/01-');
+test.each([
+  '01-fix login',
+  '01-a..b',
+  '01-a.lock',
+  '01-ünï',
+  `01-${'x'.repeat(240)}`,
+  '01--x',
+  '01-Login',
+  '01 fix login',
+])('C023 the Issue name %j is refused with a fix', async (name) => {
+  const project = await makeProject({ issues: {} });
+  await project.write(`docs/specs/s1/issues/${name}.md`, '---\nstate: ready\n---\n# One\n\nDo it.\n');
+  const run = await project.implement();
+  expect(run.code).toBe(1);
+  expect(run.stderr).toContain('issues/01');
+  expect(await project.git('for-each-ref', 'refs/heads/giro*')).toBe('');
+});
+
+test('C023 two names that come to one are never one worktree', async () => {
+  const project = await makeProject({ issues: { '02-a-b': {} } });
+  await project.write('docs/specs/s1/issues/02-a b.md', '---\nstate: ready\n---\n# One\n\nDo it.\n');
+  const run = await project.implement();
+  expect([run.code, run.stdout]).toEqual([1, '']);
+  expect(run.stderr).toMatch(/issues\/02-a b\.md[\s\S]*rename it to 02-a-b-2\.md/);
+});
+
+test.each(['my spec', '../../x', '-x', 'a/b', 's1/../../x', 's1/-x', 's1/a b', '01/..'])(
+  'C023 the target %j is refused',
+  async (target) => {
+    const project = await makeProject({ issues: { '01-a': {} } });
+    const run = await project.giro(['implement', '--', target]);
+    expect([run.code, run.stdout]).toEqual([1, '']);
+    expect(run.stderr).toContain('giro: ');
     expect(await project.git('for-each-ref', 'refs/heads/giro*')).toBe('');
   },
 );
-
-test('C023 a Spec name with a space is refused', async () => {
-  const project = await makeProject({ issues: { '01-a': {} } });
-  expect((await project.giro(['implement', 'my spec'])).code).toBe(1);
-  expect((await project.giro(['implement', '../../x'])).code).toBe(1);
-});
 
 test('C024 a repository reached through a symlink is the same repository', async () => {
   const project = await makeProject({
@@ -151,8 +178,14 @@ test('C024 a repository reached through a symlink is the same repository', async
 test("C025 worktrees are outside the repository: the person's tools do not see them", async () => {
   const project = await makeProject({
     issues: { '01-a': {}, '02-b': {} },
-    agent: 'touch "$HOME/up-$GIRO_ISSUE"\nwhile [ ! -f "$HOME/go" ]; do sleep 0.05; done\necho x > "$GIRO_ISSUE.txt"\n',
+    // Each has a test that is red until the agent goes on.
+    agent: [
+      'echo "throw new Error()" > "$GIRO_ISSUE.test.mjs"',
+      'while [ ! -f "$HOME/go" ]; do sleep 0.05; done',
+      'echo x > "$GIRO_ISSUE.txt"; rm "$GIRO_ISSUE.test.mjs"\n',
+    ].join('\n'),
   });
+  await project.write('mine.test.mjs', "import { test } from 'node:test';\ntest('mine', () => {});\n");
   await project.commit('Spec and settings');
   const run = project.start(['implement', 's1', '--json', '-c', '2']);
   await run.event('attempt.started', (event) => event.issue === '01-a');
@@ -161,12 +194,17 @@ test("C025 worktrees are outside the repository: the person's tools do not see t
   expect((await stat(second.worktree)).isDirectory()).toBe(true);
   expect(await project.git('status', '--porcelain')).toBe('');
   expect(await project.git('clean', '-nd')).toBe('');
+  const tests = spawnSync(process.execPath, ['--test', '--test-reporter=tap'], { cwd: project.path, encoding: 'utf8' });
+  expect([tests.status, /^# tests (\d+)$/m.exec(tests.stdout)?.[1]]).toEqual([0, '1']);
   await writeFile(join(project.home, 'go'), '');
   expect((await run.ended).code).toBe(0);
 });
 
 test('C026 the base is the commit the person is on, and it is printed', async () => {
-  const project = await makeProject({ issues: { '01-a': {} }, agent: 'git rev-parse HEAD^ > base.txt\n' });
+  const project = await makeProject({
+    issues: { '01-a': {} },
+    agent: 'git log --first-parent --format=%H > "$HOME/log"\necho x > a.txt\n',
+  });
   await project.git('switch', '-q', '-c', 'feature-x');
   for (const name of ['one', 'two', 'three']) {
     await project.write(`${name}.txt`, name);
@@ -178,6 +216,11 @@ test('C026 the base is the commit the person is on, and it is printed', async ()
   expect(run.stdout).toContain(`base ${head.slice(0, 7)}`);
   expect(await project.git('rev-parse', 'giro/s1^{/snapshot}^1')).toBe(head);
   expect(await project.show('giro/s1', 'three.txt')).toBe('three');
+  // Below what giro wrote of the Spec, the agent's HEAD is that commit.
+  const snapshot = await project.git('rev-parse', 'giro/s1^{/snapshot}');
+  const log = (await readFile(join(project.home, 'log'), 'utf8')).trim().split('\n');
+  expect(log.slice(log.indexOf(snapshot), log.indexOf(snapshot) + 2)).toEqual([snapshot, head]);
+  expect(await project.git('diff', '--name-only', head, log[0] ?? '', '--', '.', ':!docs/specs')).toBe('');
 });
 
 test("C027 an agent that writes to the person's checkout is found out", async () => {

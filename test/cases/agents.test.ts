@@ -1,18 +1,27 @@
+import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { eventsOf, makeProject } from '../rig/giro.js';
 import { scaled } from '../rig/scale.js';
 
 test("C033 an agent that reads its input to the end goes on at once, also when giro's own stdin stays open", async () => {
-  const project = await makeProject({ issues: { '01-a': {} }, agent: 'cat > prompt.txt\n' });
-  const open = project.start(['implement', 's1', '--json'], { stdin: null });
-  expect((await open.ended).code).toBe(0);
-  await project.git('update-ref', '-d', 'refs/heads/giro/s1');
-  await project.git('update-ref', '-d', 'refs/heads/giro-issue/s1/01-a');
-  const piped = await project.giro(['implement', 's1', '--json'], { stdin: 'not for the agent' });
-  expect(piped.code).toBe(0);
-  expect(await project.show('giro/s1', 'prompt.txt')).not.toContain('not for the agent');
+  const readsAll = { issues: { '01-a': {} }, agent: 'cat > prompt.txt\n' };
+  const nothing = await makeProject(readsAll);
+  expect((await nothing.implement()).code).toBe(0);
+  const piped = await makeProject(readsAll);
+  const run = await piped.giro(['implement', 's1', '--json'], { stdin: 'not for the agent' });
+  expect(run.code).toBe(0);
+  expect(await piped.show('giro/s1', 'prompt.txt')).not.toContain('not for the agent');
+  // Under a parent that never closes it; on a terminal: terminal.pty.test.ts.
+  const held = await makeProject(readsAll);
+  const child = spawn(
+    process.execPath,
+    [resolve(import.meta.dirname, '../../bin/giro.js'), 'implement', 's1', '--json'],
+    { cwd: held.path, env: held.environment, stdio: ['pipe', 'ignore', 'inherit'] },
+  );
+  expect(await new Promise((done) => child.on('exit', done))).toBe(0);
+  expect(await held.show('giro/s1', 'prompt.txt')).toContain('# Issue 01-a');
 });
 
 test.each(['---', '- [ ] do it', '--help', '@file', '$(touch marker)', '`touch marker`'])(

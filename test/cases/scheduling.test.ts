@@ -48,6 +48,33 @@ test('C016 an agent that cannot be started is recorded as such; the others finis
   expect(await project.issueFile('02-b')).toMatch(/agent\.sh.*(not found|does not exist|no such)/i);
 });
 
+test('C016 an Issue whose agent cannot be started is the only one that fails', async () => {
+  const one = { frontmatter: 'resources: [one]' };
+  const project = await makeProject({
+    issues: { '01-a': one, '02-b': one, '03-c': {} },
+    budget: 'failures = 1',
+    // The second Issue waits for the first, which takes the program away while the third is at work.
+    agent: [
+      'if [ "$GIRO_ISSUE" = 01-a ]; then while [ ! -f "$HOME/at-03-c" ]; do sleep 0.05; done; mv "$AGENT" "$AGENT.off"; fi',
+      'touch "$HOME/at-$GIRO_ISSUE"',
+      'echo x > "$GIRO_ISSUE.txt"\n',
+    ].join('\n'),
+  });
+  const toml = await readFile(join(project.path, 'giro.toml'), 'utf8');
+  await project.write('giro.toml', toml.replace('[budget]', 'env = ["AGENT"]\n[budget]'));
+  const env = { AGENT: join(project.path, 'agent.sh') };
+  const run = await project.giro(['implement', 's1', '--json', '-c', '2'], { env });
+  expect(run.code).toBe(2);
+  expect(run.stderr).toBe('');
+  expect(
+    eventsOf(run, 'issue.integrated')
+      .map((event) => event.issue)
+      .sort(),
+  ).toEqual(['01-a', '03-c']);
+  expect(eventsOf(run, 'issue.escalated')).toMatchObject([{ issue: '02-b', cause: 'operation-failures' }]);
+  expect(await project.issueFile('02-b')).toMatch(/agent\.sh.*(not found|does not exist|no such)/i);
+});
+
 test('an agent that has reached its usage limit: no other one is started before that ends', async () => {
   const until = new Date(Date.now() + 4000).toISOString();
   const project = await makeProject({
@@ -83,20 +110,24 @@ test('C017 never more agents than the limit, retries included', async () => {
       'echo "stop" >> "$log"',
     ].join('\n'),
     // Half of them are red at first.
-    verify: String.raw`test = "for f in 2 4 6 8 10; do if [ -f $f-work.txt ]; then grep -q 2 $f-work.txt || exit 1; fi; done"`,
+    // A gate writes down when it runs; the base is judged before, alone.
+    limits: 'gates = 2',
+    verify: String.raw`test = "echo gate-start >> $HOME/gates; sleep 0.05; echo gate-stop >> $HOME/gates; for f in 2 4 6 8 10; do if [ -f $f-work.txt ]; then grep -q 2 $f-work.txt || exit 1; fi; done"`,
   });
   const run = await project.implement('-c', '3');
   expect(run.code).toBe(0);
   const log = (await readFile(join(project.home, 'log'), 'utf8')).trim().split('\n');
-  let alive = 0;
-  let most = 0;
-  for (const line of log) {
-    alive += line === 'start' ? 1 : -1;
-    most = Math.max(most, alive);
-  }
   expect(log.filter((line) => line === 'start')).toHaveLength(15);
-  expect(most).toBe(3);
+  expect(mostAtOnce(log)).toBe(3);
+  // Gates and re-verifies have a limit of their own.
+  const gates = (await readFile(join(project.home, 'gates'), 'utf8')).trim().split('\n');
+  expect(mostAtOnce(gates)).toBeLessThanOrEqual(2);
 });
+
+function mostAtOnce(log: readonly string[]): number {
+  let alive = 0;
+  return Math.max(...log.map((line) => (alive += line.endsWith('start') ? 1 : -1)));
+}
 
 test('C018 the next attempt hears what failed, and the attempts are capped', async () => {
   const project = await makeProject({

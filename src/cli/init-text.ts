@@ -10,13 +10,15 @@ export interface PolicyParts {
   readonly setup: Found | undefined;
   readonly hooks: readonly HookGate[];
   readonly hasClaude: boolean;
+  /** Whether npm or its like installs what the project needs. */
+  readonly isNode: boolean;
 }
 
 const exampleRubric =
   'What the Issue asks for is done, and nothing else. Each new behaviour has a test that fails without it.';
 
 /** Writes `giro.toml`: short, commented, and valid as it stands. */
-export function policyText({ tests, setup, hooks, hasClaude }: PolicyParts): string {
+export function policyText({ tests, setup, hooks, hasClaude, isNode }: PolicyParts): string {
   return [
     '# What giro may run, and how often. Read from your files when a run starts, never from what an agent changed.',
     '',
@@ -34,7 +36,7 @@ export function policyText({ tests, setup, hooks, hasClaude }: PolicyParts): str
     `# review = { kind = "prompt", rubric = ${tomlString(exampleRubric)} }`,
     '',
     '[worktree]',
-    ...setupLines(setup),
+    ...setupLines(setup, isNode),
     '',
     '[budget]',
     '# Attempts for each Issue before it is handed to a human.',
@@ -80,9 +82,10 @@ function hookLines({ name, command, from, caution }: HookGate): readonly string[
   ];
 }
 
-function setupLines(setup: Found | undefined): readonly string[] {
+function setupLines(setup: Found | undefined, isNode: boolean): readonly string[] {
   const lines = ['# Makes a fresh checkout ready for agents and gates.'];
-  if (setup === undefined) return [...lines, '# setup = "npm ci" # needs a lock file that is committed'];
+  if (setup === undefined)
+    return [...lines, isNode ? '# setup = "npm ci" # needs a lock file that is committed' : '# setup = "make deps"'];
   return [...lines, `setup = ${tomlString(setup.command)} # from ${setup.from}`];
 }
 

@@ -49,7 +49,7 @@ export function planInit(project: Project): InitPlan {
   return {
     kept: specs.map((slug) => `${specsFolder}/${slug}`),
     files: [
-      { path: policyFile, text: policyText({ tests, setup, hooks, hasClaude }) },
+      { path: policyFile, text: policyText({ tests, setup, hooks, hasClaude, isNode: names.has('package.json') }) },
       ...(specs.length === 0 ? exampleFiles(project) : []),
     ],
     found: isNew

@@ -87,6 +87,16 @@ describe('giro init', () => {
     expect(plan.missing).toEqual(['name at least one gate under [verify] in giro.toml']);
     expect(plan.files.map((file) => file.path).at(0)).toBe('giro.toml');
     expect(plan.files[0]?.text).toContain('# No test command was found.');
+    expect(plan.files[0]?.text).toContain('# setup = "make deps"');
+    const npm = planInit({
+      ...nothing,
+      names: new Set(['package.json']),
+      name: 'x',
+      isRepository: true,
+      hasCommit: true,
+      hasClaude: true,
+    });
+    expect(npm.files[0]?.text).toContain('# setup = "npm ci" # needs a lock file');
   });
 
   test('names claude where it is on the PATH', async () => {

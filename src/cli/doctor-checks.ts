@@ -1,6 +1,7 @@
 /** What the facts of a machine and a repository mean for giro. Pure: one line for each check, and the way to mend it. */
 import { formatBytes } from '../platform/disk.js';
 import type { CgroupsHere } from '../platform/cgroups.js';
+import { shellWord } from '../platform/text.js';
 
 /** One thing that was looked at. */
 export interface Check {
@@ -229,7 +230,7 @@ function repositoryChecks(facts: RepositoryFacts): readonly Check[] {
         note('this disk takes upper and lower case for the same; giro refuses names that differ only by that'),
       ),
     facts.stopFile !== null &&
-      named('STOP file', note('keeps giro from starting', `take it away: rm '${facts.stopFile}'`)),
+      named('STOP file', note('keeps giro from starting', `take it away: rm ${shellWord(facts.stopFile)}`)),
   ];
   return [named('checkout', ok(facts.top)), ...odd.filter((check) => check !== false)];
 }

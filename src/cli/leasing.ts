@@ -11,7 +11,7 @@ import type { IssueId, SpecSlug } from '../issue.js';
 import type { Clock } from '../platform/clock.js';
 import { isAlive, ownIdentity, type ProcessIdentity } from '../platform/identity.js';
 import type { WhileAlone } from '../platform/short-lock.js';
-import { printable } from '../platform/text.js';
+import { printable, shellWord } from '../platform/text.js';
 import { watchFolder } from '../platform/watch.js';
 import { HeldElsewhere, leaseCounts, type HeldLease, type OtherEngines } from '../scheduler/lease.js';
 import type { Claim } from '../scheduler/overlap.js';
@@ -191,7 +191,8 @@ class EngineLeases implements Leasing {
     const { held, over, unreadable } = await heldLeases(commonDir, { now: clock.now(), leftRunning });
     this.#seen = new HeldElsewhere(this.#ports, held);
     this.#over = over;
-    for (const path of unreadable) this.#say(`a lease that cannot be read is not heeded: ${path} (rm '${path}')`);
+    for (const path of unreadable)
+      this.#say(`a lease that cannot be read is not heeded: ${path} (rm ${shellWord(path)})`);
   }
 
   async #renew(): Promise<void> {

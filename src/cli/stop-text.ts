@@ -3,7 +3,7 @@ import { unreachable } from '../failure.js';
 import type { SpecSlug } from '../issue.js';
 import { formatDuration } from '../platform/duration.js';
 import type { ProcessIdentity } from '../platform/identity.js';
-import { printable } from '../platform/text.js';
+import { printable, shellWord } from '../platform/text.js';
 import { specsFolder } from '../spec.js';
 import type { EngineLock } from '../store/engines.js';
 import { stopPath, type StopFile } from '../store/stop.js';
@@ -45,7 +45,7 @@ export function endLine(
     case 'forced':
       return `ended ${name} by force after ${after}; the next run recovers what it left, go on with: ${again}`;
     case 'unseen':
-      return `${name} has not answered: ${processOf(engine.owner)} cannot be seen from here\n  stop it there: giro stop ${target}, or when it is surely gone: rm '${engine.lock.path}'`;
+      return `${name} has not answered: ${processOf(engine.owner)} cannot be seen from here\n  stop it there: giro stop ${target}, or when it is surely gone: rm ${shellWord(engine.lock.path)}`;
     case 'running':
       return `${name} has not ended after ${after}: ${isStopping ? 'it is ending its agents and saving state' : `${processOf(engine.owner)} does not answer, it may be suspended`}\n  ${next(engine, target, now)}`;
     default:
@@ -79,7 +79,7 @@ export function nothingLine(about: {
 
 /** Says what to do about a lock that cannot be read. */
 export function unreadableLine({ path }: EngineLock): string {
-  return `a lock cannot be read, so nobody can be asked: ${path}\n  make sure that no giro is running, then: rm '${path}'`;
+  return `a lock cannot be read, so nobody can be asked: ${path}\n  make sure that no giro is running, then: rm ${shellWord(path)}`;
 }
 
 /** What `--json` prints. */

@@ -15,6 +15,7 @@ import { replaceExclusive } from './exclusive.js';
 import { linkExclusive, readIfExists, removeFile } from './files.js';
 import { makeFolder } from './folders.js';
 import { isAlive, ownIdentity, parseIdentity } from './identity.js';
+import { shellWord } from './text.js';
 
 /** Does something while nobody else does what the same lock guards; a failure: somebody else keeps it. Never one inside another. */
 export type WhileAlone = <T>(work: () => Promise<T>) => Promise<Result<T, Failure>>;
@@ -103,7 +104,7 @@ export class ShortLock {
     return {
       kind: 'locked',
       message: `${who} has kept the lock of ${guards} for ${String(longestHoldMs / 1000)} s: ${path}`,
-      hint: `it may be suspended (fg, or kill -CONT); when it is surely gone: rm '${path}'`,
+      hint: `it may be suspended (fg, or kill -CONT); when it is surely gone: rm ${shellWord(path)}`,
     };
   }
 }

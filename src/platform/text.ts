@@ -68,3 +68,8 @@ function lastBytes(line: string, maxBytes: number): string {
   while (start < 3 && ((bytes[start] ?? 0) & 0xc0) === 0x80) start++;
   return bytes.subarray(start).toString('utf8');
 }
+
+/** Quotes a text for a POSIX shell, as one word: for commands that a person is to copy. */
+export function shellWord(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}

@@ -13,6 +13,7 @@ import { replaceExclusive } from '../platform/exclusive.js';
 import { linkExclusive, readIfExists } from '../platform/files.js';
 import { listFolder, makeFolder, removeTree } from '../platform/folders.js';
 import { isAlive, ownIdentity, parseIdentity, type ProcessIdentity } from '../platform/identity.js';
+import { shellWord } from '../platform/text.js';
 
 /** Not exported: nobody else can make a lock. */
 const held: unique symbol = Symbol('held');
@@ -114,7 +115,7 @@ function whyNot(path: string, present: Buffer, spec: SpecSlug): Failure | null {
     return {
       kind: 'locked',
       message: `the lock of ${spec} cannot be read: ${path}`,
-      hint: `make sure that no giro is running on it, then: rm '${path}'`,
+      hint: `make sure that no giro is running on it, then: rm ${shellWord(path)}`,
     };
   }
   switch (isAlive(owner)) {
@@ -130,7 +131,7 @@ function whyNot(path: string, present: Buffer, spec: SpecSlug): Failure | null {
       return {
         kind: 'locked',
         message: `the lock of ${spec} belongs to process ${String(owner.pid)} on ${owner.host}, which cannot be seen from here`,
-        hint: `when it is surely gone: rm '${path}'`,
+        hint: `when it is surely gone: rm ${shellWord(path)}`,
       };
   }
 }

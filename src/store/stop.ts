@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import type { SpecSlug } from '../issue.js';
 import { kindOf, readIfExists, sizeOf, writeAtomic } from '../platform/files.js';
 import { removeTree } from '../platform/folders.js';
-import { printable } from '../platform/text.js';
+import { printable, shellWord } from '../platform/text.js';
 
 /** What a person laid down to stop giro. */
 export interface StopFile {
@@ -43,7 +43,7 @@ export async function stopFileAt(commonDir: string, spec: SpecSlug | null): Prom
   const readable = kind === 'file' && (await sizeOf(path)) <= largestNote;
   const text = readable ? ((await readIfExists(path))?.toString('utf8') ?? '') : '';
   const says = printable((text.split('\n')[0] ?? '').trim().slice(0, longestNote));
-  const quoted = `'${path.replaceAll("'", `'\\''`)}'`;
+  const quoted = shellWord(path);
   const name = spec === null ? 'STOP' : `STOP.${spec}`;
   return { path, name, says, remove: `${kind === 'folder' ? 'rm -r' : 'rm'} ${quoted}` };
 }

@@ -1,7 +1,8 @@
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { ownIdentity } from '../../src/platform/identity.js';
 import { lockOwner, takeLock } from '../../src/store/lock.js';
@@ -91,6 +92,21 @@ describe('a lock', () => {
     expect(answer.ok ? '' : JSON.stringify(answer.failure)).toContain(why);
     expect(answer.ok ? '' : JSON.stringify(answer.failure)).toContain(`rm '${path}'`);
     expect(await readFile(path, 'utf8')).toBe(text);
+  });
+
+  test('is explained with a command that a shell takes as meant, whatever the folder is called', async () => {
+    const { path: folder } = await temporaryFolder();
+    const commonDir = join(folder, "o'brien; touch x");
+    const path = join(commonDir, 'giro', 'locks', `${spec}.json`);
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, '');
+    const answer = await takeLock({ commonDir, spec, run: 'run-1', at });
+    const hint = !answer.ok && answer.failure.kind === 'locked' ? (answer.failure.hint ?? '') : '';
+    const command = hint.slice(hint.indexOf('rm '));
+    expect(command).not.toBe('');
+    await promisify(execFile)('sh', ['-c', command], { cwd: folder });
+    expect((await takeLock({ commonDir, spec, run: 'run-1', at })).ok).toBe(true);
+    expect(await readdir(folder)).toEqual(["o'brien; touch x"]);
   });
 
   test('that somebody else took over meanwhile is not removed', async () => {

@@ -254,8 +254,10 @@ function policyChecks(facts: PolicyFacts): readonly Check[] {
 
 function programFound({ program, isFound, isUsed }: ProgramFacts): Found {
   if (isFound) return ok(program);
-  const detail = `${program} cannot be started: ${program.includes('/') ? 'no such program' : 'no such program on PATH'}`;
-  return isUsed ? problem(detail, 'install it, or change giro.toml') : note(`${detail} (no role uses it)`);
+  const isPath = program.includes('/');
+  const detail = `${program} cannot be started: ${isPath ? 'it is not there or not executable' : 'no such program on PATH'}`;
+  const fix = isPath ? 'write it and chmod +x it, or change giro.toml' : 'install it, or change giro.toml';
+  return isUsed ? problem(detail, fix) : note(`${detail} (no role uses it)`);
 }
 
 function limitsCheck({ cgroups }: MachineFacts): Check {

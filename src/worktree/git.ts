@@ -78,7 +78,8 @@ export async function findGitVersion(
   own: OpenRequest['own'],
   folder: string,
 ): Promise<{ readonly path: string; readonly version: string } | null> {
-  const path = await findGit(own, resolve(folder)).catch(() => null);
+  const here = (await kindOf(resolve(folder))) === null ? '/' : resolve(folder);
+  const path = await findGit(own, here);
   return path === null ? null : { path, version: await readVersion(new Machine(path, own)) };
 }
 

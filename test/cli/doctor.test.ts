@@ -160,7 +160,7 @@ nothing is a problem
     [
       'a driver that nobody uses without its program',
       { policy: { programs: [{ name: 'driver x', program: './x', isFound: false, isUsed: false }] } },
-      './x cannot be started: no such program (no role uses it)',
+      './x cannot be started: it is not there or not executable (no role uses it)',
     ],
     [
       'no cgroups',

@@ -100,6 +100,9 @@ describe('giro doctor', () => {
     expect(empty.checks).toContainEqual(
       expect.objectContaining({ area: 'repository', status: 'problem', detail: 'this repository has no commit yet' }),
     );
+    const nowhere = await doctor(project, '-C', join(path, 'nowhere'));
+    expect(nowhere).toMatchObject({ code: 1, problems: 1 });
+    expect(nowhere.checks).toContainEqual(expect.objectContaining({ name: 'git', status: 'ok' }));
     const bare = join(path, 'bare.git');
     await exec('git', ['clone', '--quiet', '--bare', project.path, bare]);
     const told = await doctor(project, '-C', bare);

@@ -25,7 +25,10 @@ test('git reads the notes that giro writes, and giro those that git wrote; a not
   expect(await readNote(git, first)).toBe('a proof\n');
   expect(await readNote(git, second)).toBe('by hand\n');
   const before = await repository.git('rev-parse', notesRef);
-  expect(await writeNotes(git, new Map([[first, () => 'a proof\n']]), 1_700_000_000_000)).toEqual({ ok: true, value: 0 });
+  expect(await writeNotes(git, new Map([[first, () => 'a proof\n']]), 1_700_000_000_000)).toEqual({
+    ok: true,
+    value: 0,
+  });
   expect(await repository.git('rev-parse', notesRef)).toBe(before);
 });
 

@@ -44,7 +44,7 @@ describe('the command', () => {
     const { request, folder, setup: setUp } = await makeBench({ setup });
     const done = await setUp(request);
     expect(done).toEqual({ ok: true, value: { made: ['lib/gen', 'node_modules', 'seen'], ran: true } });
-    expect(await readFile(join(folder, 'seen'), 'utf8')).toBe(`1 1 10020 ${request.slot.temporary} ${folder}\n`);
+    expect(await readFile(join(folder, 'seen'), 'utf8')).toBe(`true 1 10020 ${request.slot.temporary} ${folder}\n`);
     expect(await madeBySetup(request.stamp)).toEqual(['lib/gen', 'node_modules', 'seen']);
   });
 

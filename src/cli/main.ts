@@ -355,7 +355,7 @@ function endProcess(end: ProcessEnd): void {
 
 function crash(error: unknown): void {
   // Whatever the board was doing: what follows must be seen.
-  if (process.stdout.isTTY) process.stdout.write('\u001b[0m\u001b[?25h\u001b[?1049l');
+  if (process.stdout.isTTY) process.stdout.write('\u001b[0m\u001b[?7h\u001b[?25h\u001b[?1049l');
   process.stderr.write(`${crashText(error)}\n`);
   process.exit(exitCodes.error satisfies ExitCode);
 }

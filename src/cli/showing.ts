@@ -55,6 +55,8 @@ export async function whileShown<T>(
     },
     onSecond: () => {
       restoreTerminal(terminal);
+      const more = `open attempts count; go on with: giro implement ${printable(options.target)}`;
+      process.stderr.write(`ended at once; ${more}\n`);
     },
   });
   terminal.stdout.on('error', () => undefined);
@@ -151,5 +153,5 @@ function stoppedBy(why: string | null): StoppedBy | null {
 function restoreTerminal(terminal: Terminal): void {
   if (!terminal.stdout.isTTY) return;
   if (terminal.stdin.isTTY) terminal.stdin.setRawMode(false);
-  terminal.stdout.write('\u001b[0m\u001b[?25h\u001b[?1049l');
+  terminal.stdout.write('\u001b[0m\u001b[?7h\u001b[?25h\u001b[?1049l');
 }

@@ -84,8 +84,11 @@ export function listenForStop(ports: {
   };
 }
 
-/** Ends the process by a signal, so that whoever started it sees how it ended. */
+/**
+ * Ends the process by a signal, so that whoever started it sees how it ended. Nobody else hears the signal: the board's library
+ * would leave the alternate screen again, over what was said last.
+ */
 function endBySignal(signal: StopSignal, handlers: ReadonlyMap<StopSignal, () => void>): void {
-  for (const [name, handler] of handlers) process.off(name, handler);
+  for (const name of handlers.keys()) process.removeAllListeners(name);
   process.kill(process.pid, signal);
 }

@@ -124,6 +124,7 @@ test('C085 Ctrl+C twice ends at once, also an agent that ignores signals', async
   await board.waitFor(/stopping/);
   await board.keys('C-c');
   expect(await board.exitCode()).toBe(130);
+  expect(await board.capture()).toMatch(/^ended at once; .*go on with: giro implement s1$/m);
   await expectGivenBack(board);
   const pid = (await readFile(join(project.home, 'pid'), 'utf8')).trim();
   const cmdline = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');

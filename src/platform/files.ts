@@ -252,7 +252,7 @@ function firstBoundary(bytes: Buffer): number {
 }
 
 /** Makes a rename or a new name durable: without it a power cut may bring the old folder back. */
-async function syncFolder(path: string): Promise<void> {
+export async function syncFolder(path: string): Promise<void> {
   const fd = quick.openSync(path, constants.O_RDONLY | constants.O_DIRECTORY);
   try {
     await syncLater(fd);

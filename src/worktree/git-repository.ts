@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { parseOid, type Oid } from '../issue.js';
 import type { Result } from '../failure.js';
+import { RefNames, type ObjectNames } from '../platform/durable-names.js';
 import { silencingOptions } from './git-environment.js';
 import { diffFormat, TreeDiffer } from './git-diff.js';
 import { Folders } from './git-folders.js';
@@ -66,6 +67,8 @@ export class Repository implements Git {
   readonly whileAlone: WhileAlone;
   readonly #machine: GitMachine;
   readonly #place: Place;
+  readonly #objectNames: ObjectNames;
+  readonly #movedRefs: RefNames;
   readonly #private: PrivateDir;
   readonly #objects: Objects;
   readonly #refs: RefReader;
@@ -84,6 +87,8 @@ export class Repository implements Git {
     this.#machine = machine;
     this.#place = place;
     this.whileAlone = machine.alone(place.commonDir);
+    this.#objectNames = machine.objectNames(join(place.commonDir, 'objects'));
+    this.#movedRefs = new RefNames(place.commonDir, place.reftable);
     this.#private = new PrivateDir({ machine, place, runFolder });
     this.#objects = this.#openObjects();
     this.#refs = this.#openRefs();
@@ -187,8 +192,12 @@ export class Repository implements Git {
     return this.#refs.names(prefix);
   }
 
-  moveRef(ref: string, to: Oid | null, from: Oid | null): Promise<MoveResult> {
-    return this.#mover.move(ref, to, from);
+  /** What a ref names is durable before it moves, and the move before anything is done that it tells of. */
+  async moveRef(ref: string, to: Oid | null, from: Oid | null): Promise<MoveResult> {
+    await this.#objectNames.settle();
+    const moved = await this.#mover.move(ref, to, from);
+    if (moved.ok) await this.#movedRefs.settle(ref, to === null);
+    return moved;
   }
 
   // Objects

@@ -2,6 +2,7 @@
 import type { Failure, Result } from '../failure.js';
 import type { Oid } from '../issue.js';
 import type { Conversation } from '../platform/plumbing.js';
+import type { ObjectNames } from '../platform/durable-names.js';
 import type { WhileAlone } from '../platform/short-lock.js';
 
 /** Format of object names of a repository. */
@@ -361,8 +362,10 @@ export interface GitMachine {
   /** Changes whenever the file does; `null` when it is absent. */
   stamp(path: string): Promise<string | null>;
   temporaryFolder(): Promise<string>;
-  /** Puts a loose object in place, durably; one that is there already is made young again. */
+  /** Puts a loose object in place, its bytes durably; one that is there already is made young again. */
   storeLoose(request: LooseObject): Promise<void>;
+  /** The folders of objects, whose names are durable once they are settled. */
+  objectNames(objectsDir: string): ObjectNames;
 }
 
 /** The kinds of objects that giro writes. */

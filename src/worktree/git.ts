@@ -15,6 +15,7 @@ import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { ok, type Failure, type Result } from '../failure.js';
 import { systemClock } from '../platform/clock.js';
+import { ObjectNames } from '../platform/durable-names.js';
 import { kindOf } from '../platform/files.js';
 import { createLauncher, type Launcher } from '../platform/launcher.js';
 import { runPlumbing, startConversation, type Conversation } from '../platform/plumbing.js';
@@ -226,6 +227,7 @@ class Machine implements GitMachine {
   readonly personEnvironment: Readonly<Record<string, string>>;
   readonly #launcher: Launcher;
   readonly #timeoutMs: number;
+  #names: ObjectNames | null = null;
   started = 0;
 
   constructor(binary: string, own: OpenRequest['own'], use: MachineUse = {}) {
@@ -251,6 +253,7 @@ class Machine implements GitMachine {
       ...(maxBytes === undefined ? {} : { maxBytes }),
       timeoutMs: this.#timeoutMs,
     });
+    if (args.some((arg) => writers.has(arg))) this.#names?.touchedByGit();
     // Cut at its limit, which ends it: the caller has what it asked for.
     const cut = maxBytes !== undefined && result.stdout.length >= maxBytes;
     const code = cut ? 0 : result.code;
@@ -301,7 +304,11 @@ class Machine implements GitMachine {
   async storeLoose({ objectsDir, oid, kind, data, shared }: LooseObject): Promise<void> {
     const folder = join(objectsDir, oid.slice(0, 2));
     const path = join(folder, oid.slice(2));
-    if (makeYoung(path)) return;
+    if (makeYoung(path)) {
+      // Whoever wrote it may have died before its name was durable.
+      this.objectNames(objectsDir).touched(folder);
+      return;
+    }
     const file = await looseFile(kind, data);
     // The name git's own `gc` recognises as litter should giro die before the rename.
     const temporary = join(folder, `tmp_obj_${randomBytes(9).toString('hex')}`);
@@ -315,8 +322,16 @@ class Machine implements GitMachine {
       quick.closeSync(fd);
     }
     quick.renameSync(temporary, path);
+    this.objectNames(objectsDir).touched(folder);
+  }
+
+  objectNames(objectsDir: string): ObjectNames {
+    return (this.#names ??= new ObjectNames(objectsDir));
   }
 }
+
+/** Commands that write objects. */
+const writers = new Set(['add', 'write-tree', 'merge-tree', 'update-index']);
 
 const syncLater = promisify(quick.fsync);
 

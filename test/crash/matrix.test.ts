@@ -103,7 +103,7 @@ describe.runIf(process.env['GIRO_CRASH_REPORT'] !== undefined)('every kind of st
 async function stepsOfStory(): Promise<ReadonlyMap<string, number>> {
   const story = await makeStory();
   const file = join(story.folder, 'steps');
-  expect((await runStory(story, null, file)).code).toBe(0);
+  expect((await runStory(story, null, { steps: file })).code).toBe(0);
   const counts = new Map<string, number>();
   for (const kind of (await readFile(file, 'utf8')).trim().split('\n')) counts.set(kind, (counts.get(kind) ?? 0) + 1);
   return counts;

@@ -8,6 +8,7 @@ import { pathToFileURL } from 'node:url';
 import { makeProject, type GiroRun, type Project } from '../rig/giro.js';
 
 const interposer = pathToFileURL(resolve(import.meta.dirname, 'interposer.mjs')).href;
+const diskRecorder = pathToFileURL(resolve(import.meta.dirname, 'disk-recorder.mjs')).href;
 
 /**
  * Every start is noted first: what is paid is counted. Where the other side is in the file, as a conflict or since it landed
@@ -59,10 +60,16 @@ export function makeStory(): Promise<Project> {
   });
 }
 
-/** Runs giro and kills it before a step; `null`: nobody disturbs it. */
-export function runStory(story: Project, killAt: string | null, steps?: string): Promise<GiroRun> {
+/** Runs giro and kills it before a step; `null`: nobody disturbs it. `disk`: where it is noted what is synced. */
+export function runStory(
+  story: Project,
+  killAt: string | null,
+  { steps, disk }: { readonly steps?: string; readonly disk?: string } = {},
+): Promise<GiroRun> {
+  const recorder = disk === undefined ? '' : ` --import=${diskRecorder}`;
   const env = {
-    NODE_OPTIONS: `--import=${interposer}`,
+    NODE_OPTIONS: `--import=${interposer}${recorder}`,
+    ...(disk === undefined ? {} : { GIRO_DISK: disk }),
     ...(killAt === null ? {} : { GIRO_KILL_AT: killAt }),
     ...(steps === undefined ? {} : { GIRO_STEPS: steps }),
   };

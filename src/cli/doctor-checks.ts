@@ -168,7 +168,8 @@ function folderChecks(facts: FolderFacts): readonly Check[] {
 
 function folderFound({ path, isWritable, fileSystem, isNoExec, freeBytes }: FolderFacts): Found {
   const where = fileSystem === '' ? path : `${path} (${fileSystem})`;
-  if (!isWritable) return problem(`${where} cannot be written`, `make it yours: chown -R "$(id -un)" '${path}'`);
+  if (!isWritable)
+    return problem(`${where} cannot be written`, `make it yours: chown -R "$(id -un)" ${shellWord(path)}`);
   const free = `${where}, ${formatBytes(freeBytes)} free`;
   if (freeBytes < tooLittleBytes) return problem(free, 'free some space: giro clean');
   if (isNoExec)

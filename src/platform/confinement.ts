@@ -14,6 +14,7 @@ import { callGroupName, parseRunGroupName, runGroupName } from './cgroup-name.js
 import { findCgroups, ownProcessesIn, processesIn, type CgroupsHere, type Hierarchy } from './cgroups.js';
 import type { Environment } from './environment.js';
 import { isOwnerDead, type RunMark } from './mark.js';
+import { shellWord } from './text.js';
 
 /** What may be used. */
 export interface ProcessLimits {
@@ -164,7 +165,7 @@ function entering(
 ): readonly [string, ...string[]] {
   // Shells add these.
   const added = ['PWD', 'OLDPWD', 'SHLVL'].filter((name) => environment[name] === undefined);
-  const moves = files.map((file) => `echo 0 >'${file.replaceAll("'", "'\\''")}'`);
+  const moves = files.map((file) => `echo 0 >${shellWord(file)}`);
   const script = `{ ${moves.join('; ')}; } 2>/dev/null; unset ${added.join(' ')}; exec "$@"`;
   return ['/bin/sh', '-c', script, 'sh', ...argv];
 }

@@ -155,8 +155,16 @@ setImmediate(() => { console.log(started, refused); process.exit(3); });`;
     const pid = Number(readFileSync(join(folder, 'hidden'), 'utf8'));
     expect([ended, isRunning(pid)]).toEqual([{ kind: 'exited', code: 0 }, true]);
     const found = ofMark(mark);
-    expect(found).toMatchObject([{ pid, command: 'sleep 30' }]);
+    expect(found).toMatchObject([{ pid }]);
     expect(found[0]?.given.get('GIRO_RUN')).toBe(formatMark(mark));
+  });
+
+  test('is known by its cgroup too when it has the mark of a giro that it started', async () => {
+    const { run, mark } = await setUp();
+    const inner = formatMark(newMark({ repository: 'r', spec: 's', run: 'inner' }));
+    const script = `GIRO_RUN='${inner}' setsid -f sleep 30`;
+    await run(['sh', '-c', script], { stays: true });
+    expect(ofMark(mark)).toHaveLength(1);
   });
 
   test('is gone with its run', async () => {

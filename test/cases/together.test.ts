@@ -209,3 +209,26 @@ test('commands that only read take no lock and no lease', async () => {
     expect([command, await times()]).toEqual([command, before]);
   }
 });
+
+test('Specs of one backlog hold resources against each other, and paths do not', async () => {
+  const project = await makeProject({
+    issues: { '01-a': { frontmatter: 'touches: ["src/**"]' }, '02-b': { frontmatter: 'resources: [postgres]' } },
+    agent: waiting,
+  });
+  await addSpec(project, 's2', { '01-a': 'touches: ["src/**"]\n', '02-b': 'resources: [postgres]\n' });
+  const go = await barrier(project);
+  const night = project.start(['implement', 'docs/specs', '--json', '-c', '8']);
+  for (const spec of ['s1', 's2'])
+    await night.event('attempt.started', (event) => event.spec === spec && event.issue === '01-a');
+  const refused = await night.event('lease.refused');
+  expect([refused.issue, refused.holder.issue, refused.holder.what]).toEqual(['02-b', '02-b', 'postgres']);
+  await go.open();
+  const run = await night.ended;
+  expect([run.code, run.stderr]).toEqual([0, '']);
+  const at = (type: string, spec: string): number =>
+    run.events.findIndex(
+      (event) => event.type === type && event.spec === spec && 'issue' in event && event.issue === '02-b',
+    );
+  expect(at('attempt.started', refused.spec ?? '')).toBeGreaterThan(at('issue.integrated', refused.holder.spec));
+  expect(await leasesOf(project)).toEqual([]);
+});

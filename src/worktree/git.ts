@@ -48,11 +48,8 @@ import { looseFile } from './objects.js';
 /** Opens the repository that holds a folder; what is missing comes back as an environment failure with its fix. */
 export async function openGit(request: OpenRequest): Promise<Result<OpenedGit>> {
   const folder = resolve(request.folder);
-  const kind = await kindOf(folder);
-  if (kind === null || kind === 'file' || kind === 'other') {
-    const message = `${folder} ${kind === null ? 'does not exist' : 'is not a folder'}`;
-    return environmentFailure(message, 'Start giro inside a repository.');
-  }
+  const wrong = await wrongFolder(folder);
+  if (wrong !== null) return wrong;
   const binary = await findGit(request.own, folder);
   if (binary === null) return environmentFailure('git is not installed', `Install git ${oldestVersion} or newer.`);
   const machine = new Machine(binary, request.own, { ...request, manyCalls: request.runFolder !== null });
@@ -84,6 +81,13 @@ export async function findGitVersion(
   return path === null ? null : { path, version: await readVersion(new Machine(path, own)) };
 }
 
+async function wrongFolder(folder: string): Promise<ReturnType<typeof environmentFailure> | null> {
+  const stats = await fs.stat(folder).catch(() => null);
+  if (stats?.isDirectory() === true) return null;
+  const message = `${folder} ${stats === null ? 'does not exist' : 'is not a folder'}`;
+  return environmentFailure(message, 'Start giro inside a repository.');
+}
+
 /** What git says about a repository before there is anything to run in it. */
 export interface RepositoryDescription {
   readonly root: string;
@@ -99,6 +103,8 @@ export async function describeRepository(
   request: Pick<OpenRequest, 'folder' | 'own'>,
 ): Promise<Result<RepositoryDescription, Extract<Failure, { kind: 'environment' }>>> {
   const folder = resolve(request.folder);
+  const wrong = await wrongFolder(folder);
+  if (wrong !== null) return wrong;
   const binary = await findGit(request.own, folder);
   if (binary === null) return environmentFailure('git is not installed', `install git ${oldestVersion} or newer`);
   const machine = new Machine(binary, request.own);

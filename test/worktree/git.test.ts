@@ -23,6 +23,8 @@ describe('opening', () => {
     const at = (name: string): string => join(repository.path, name);
     expect(await failureOf(repository, at('a.txt'))).toMatchObject({ message: `${at('a.txt')} is not a folder` });
     expect(await failureOf(repository, at('b.txt'))).toMatchObject({ message: `${at('b.txt')} does not exist` });
+    const described = await describeRepository({ folder: at('b.txt'), own: repository.own });
+    expect(described).toMatchObject({ failure: { message: `${at('b.txt')} does not exist` } });
   });
 
   test('from a folder deep inside finds the top level, the branch and the commit', async () => {

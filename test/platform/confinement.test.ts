@@ -9,6 +9,7 @@ import { openConfinement, type ProcessLimits } from '../../src/platform/confinem
 import { formatMark, newMark, type RunMark } from '../../src/platform/mark.js';
 import { lookForMarked } from '../../src/platform/marked.js';
 import { runProcess, type ProcessRequest } from '../../src/platform/process.js';
+import { endFound } from '../../src/platform/strays.js';
 import { processLimits } from '../rig/policy.js';
 import { temporaryFolder } from '../rig/temp.js';
 
@@ -28,9 +29,10 @@ async function setUp(limits: Partial<ProcessLimits> = {}) {
   const folder = (await temporaryFolder()).path;
   const mark = newMark({ repository: 'r', spec: 's', run: 'confinement-test' });
   const confinement = openConfinement(mark, { ...processLimits, ...limits });
-  onTestFinished(() => {
-    for (const { pid } of ofMark(mark)) process.kill(pid, 'SIGKILL');
+  onTestFinished(async () => {
+    await endFound({ find: () => ofMark(mark), graceMs: 0, clock: systemClock });
     confinement.close();
+    expect(groupsOf(mark)).toEqual([]);
   });
   const logFile = join(folder, 'log');
   const run = (

@@ -101,7 +101,7 @@ export function openLeftovers(ports: LeftoversPorts): Leftovers {
     },
     async vacate(folder, setup) {
       const isMine = ({ given }: FoundProcess): boolean => setup === 'goes' || !isOfSetup(given);
-      const here = () => look({ isMeant: isOwn, folders: [folder] });
+      const here = () => look({ isMeant: isOwn, folders: [folder], onlyThere: true });
       const find = () => here().marked.filter((one) => isMine(one) && isIn(folder, one));
       if (find().length > 0) await endFound({ find, graceMs, clock });
       const { strangers } = here();

@@ -29,6 +29,8 @@ export interface Search {
    * not started by this process.
    */
   readonly folders: readonly string[];
+  /** Only who works in or below one of them is asked for: where nobody does, which is nearly always, no environment is read. */
+  readonly onlyThere?: boolean;
 }
 
 /** What was found. */
@@ -42,12 +44,13 @@ export interface Findings {
 const nothing: Findings = { marked: [], above: [], strangers: [] };
 
 /** Looks once at every process. */
-export function lookForMarked({ isMeant, folders }: Search): Findings {
+export function lookForMarked({ isMeant, folders, onlyThere = false }: Search): Findings {
   if (process.platform !== 'linux') return nothing;
   const pids = readdirSync('/proc').filter((name) => /^[0-9]+$/.test(name));
+  const near = folders.length === 0 ? [] : pids.filter((pid) => isBelow(linkOf(`/proc/${pid}/cwd`), folders));
+  if (onlyThere && near.length === 0) return nothing;
   const marks = new Map(pids.map((pid) => [pid, marksOf(pid)] as const).filter(([, all]) => all.length > 0));
   const meant = new Set([...marks].filter(([, all]) => all.some(isMeant)).map(([pid]) => pid));
-  const near = folders.length === 0 ? [] : pids.filter((pid) => isBelow(linkOf(`/proc/${pid}/cwd`), folders));
   if (meant.size === 0 && near.length === 0) return nothing;
   const stats = new Map(pids.flatMap((pid) => statOf(pid) ?? []));
   const above = lineOf(process.pid, stats);

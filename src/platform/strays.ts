@@ -22,7 +22,7 @@ export interface StrayEnding {
 /** Ends every process that carries the mark: SIGTERM, the grace, SIGKILL. Gives what was there. */
 export async function endStrays(request: StrayEnding): Promise<readonly GroupMember[]> {
   const { mark, cell, settleMs, graceMs, clock } = request;
-  const find = () => straysOf(mark, cell?.members());
+  const find = () => straysOf(mark, cell?.members() ?? null);
   if (find().length === 0 || (await areGone(find, AbortSignal.timeout(settleMs)))) return [];
   const { found } = await endFound({ find, graceMs, clock, killAll: () => cell?.kill() });
   return found.map(({ command, serves }) => ({ command, serves }));

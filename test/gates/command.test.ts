@@ -247,7 +247,7 @@ test.runIf(process.platform === 'linux')(
     expect(gates).toMatchObject([{ verdict: 'fail', cause: 'vacuous' }]);
     expect(gates[0]?.findings[0]?.message).toContain('still at work (sleep 300)');
     const mark = (await readFile(join(home.path, 'mark'), 'utf8')).trim();
-    expect(straysOf([mark, 'GIRO_GATE=test'])).toEqual([]);
+    expect(straysOf([mark, 'GIRO_GATE=test'], null)).toEqual([]);
   },
 );
 

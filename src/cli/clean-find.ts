@@ -9,9 +9,11 @@ import { occupantsOf } from '../platform/occupants.js';
 import { readBranches, readStandings, type IssueBranches } from '../store/facts.js';
 import { readSpecAt } from '../store/read.js';
 import { branchName, integrationRef, issueRef, issueRefPrefix } from '../store/refs.js';
+import { lockReason } from '../worktree/admin.js';
+import { notesOn } from '../worktree/facts.js';
 import type { LinkedWorktree, OpenedGit } from '../worktree/git-types.js';
-import { filesToSave, takeInventory, type IgnoredPath } from '../worktree/inventory.js';
-import { lockReason, notesOn } from '../worktree/place.js';
+import { filesToSave, type IgnoredPath } from '../worktree/ignored.js';
+import { takeInventory } from '../worktree/inventory.js';
 import { salvagePrefix } from '../worktree/salvage.js';
 import type { RoomOwner } from '../worktree/room.js';
 import { goes, stays, type Found } from './clean-items.js';
@@ -161,7 +163,7 @@ async function deleted(one: {
       hint: byHand(folder),
     });
   const why = 'its folder was deleted, only the registration is left; commits that were made there are saved first';
-  return goes({ ...fields, why }, { kind: 'worktree', linked, issue, safe: [], save: null });
+  return goes({ ...fields, why }, { kind: 'worktree', linked, issue, safe: [] });
 }
 
 async function filled(
@@ -179,7 +181,7 @@ async function filled(
   const inventory = await takeInventory({ git, linked, safe, scratch });
   if (inventory.kind === 'unclear')
     return stays({ ...fields, why: `${claim.say}, but ${inventory.why}`, hint: byHand(folder) });
-  const { ignored, unsaved, strays, tree } = inventory;
+  const { ignored, unsaved, strays } = inventory;
   const work = workText(unsaved, strays);
   if (work !== null && !ports.save)
     return stays({
@@ -202,8 +204,7 @@ async function filled(
     });
   const saves = [...(work === null ? [] : [work]), ...(files.length === 0 ? [] : [filesText(files)])];
   const why = work === null ? `${claim.say}, and all of its files are in commits that stay` : claim.say;
-  const save = files.length === 0 ? null : { tree, files };
-  return goes({ ...fields, ignored, why, saves }, { kind: 'worktree', linked, issue, safe, save });
+  return goes({ ...fields, ignored, why, saves }, { kind: 'worktree', linked, issue, safe });
 }
 
 /** What of a worktree is nowhere else; `null`: nothing. */

@@ -4,7 +4,7 @@ import type { IssueId, Oid, SpecSlug } from '../issue.js';
 import { formatBytes } from '../platform/disk.js';
 import { printable } from '../platform/text.js';
 import type { LinkedWorktree } from '../worktree/git-types.js';
-import type { IgnoredPath } from '../worktree/inventory.js';
+import type { IgnoredPath } from '../worktree/ignored.js';
 
 /** What was found, as `--json` shows it. */
 export interface CleanItem {
@@ -34,8 +34,6 @@ export type Removal =
       readonly issue: IssueId;
       /** Trees whose content is safe without it. */
       readonly safe: readonly Oid[];
-      /** Ignored files to save, with the tree of the rest. */
-      readonly save: { readonly tree: Oid; readonly files: readonly string[] } | null;
     }
   | {
       readonly kind: 'branch';

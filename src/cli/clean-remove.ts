@@ -7,10 +7,7 @@ import { kindOf } from '../platform/files.js';
 import { listFolder, removeTree } from '../platform/folders.js';
 import { lookForMarked } from '../platform/marked.js';
 import { takeLock } from '../store/lock.js';
-import { readFacts } from '../worktree/facts.js';
 import type { OpenedGit } from '../worktree/git-types.js';
-import { withFiles } from '../worktree/inventory.js';
-import { notesOn } from '../worktree/place.js';
 import { saveCommit } from '../worktree/salvage.js';
 import { createSlots } from '../worktree/slots.js';
 import { createWorktrees } from '../worktree/worktrees.js';
@@ -119,7 +116,6 @@ type OfWorktree = Extract<Removal, { kind: 'worktree' }>;
 async function removeWorktrees(ports: Locked, spec: SpecSlug, removals: readonly OfWorktree[]): Promise<void> {
   if (removals.length === 0) return;
   const { git, room, runFolder, notices, vacate } = ports;
-  for (const removal of removals) await saveIgnored(git, spec, { removal, notices });
   const worktrees = createWorktrees({
     git,
     spec,
@@ -134,21 +130,6 @@ async function removeWorktrees(ports: Locked, spec: SpecSlug, removals: readonly
   });
   await worktrees.reclaim(new Map(removals.map(({ issue, safe }) => [issue, safe])));
   await worktrees.close();
-}
-
-async function saveIgnored(
-  git: OpenedGit,
-  spec: SpecSlug,
-  { removal, notices }: { readonly removal: OfWorktree; readonly notices: string[] },
-): Promise<void> {
-  const { issue, linked, save } = removal;
-  if (save === null) return;
-  const tree = await withFiles(git, save.tree, { folder: linked.folder, files: save.files });
-  const parent = (await readFacts(notesOn(linked.folder).facts))?.commit ?? linked.head;
-  const message = `giro: ignored files of the worktree of ${issue}`;
-  const at = systemClock.now();
-  const commit = await git.writeCommit({ tree, parents: parent === null ? [] : [parent], message, at });
-  notices.push(`${issue}: ignored files of its worktree are kept as ${await saveCommit(git, { spec, issue }, commit)}`);
 }
 
 async function isGone(git: OpenedGit, folder: string): Promise<boolean> {

@@ -10,10 +10,11 @@ import { readHistory, wasTakenBack } from '../store/history.js';
 import { codeTree } from '../store/tree.js';
 import type { OpenedGit } from '../worktree/git-types.js';
 import { surveyFindings, surveyFolder } from '../worktree/guard.js';
-import { readFacts } from '../worktree/facts.js';
 import { presentTrees } from '../worktree/known.js';
-import { lockReason, notesOn } from '../worktree/place.js';
+import { lockReason } from '../worktree/admin.js';
+import { notesOn, readFacts } from '../worktree/facts.js';
 import { ignorePattern, madeBySetup } from '../worktree/setup.js';
+import { submodulesOf, withPointers } from '../worktree/submodules.js';
 
 /** Gives the paths of the Issues that ask and whose files differ from what is on their branch. Moves no ref. */
 export async function mendedIssues(
@@ -42,10 +43,16 @@ async function differs(git: OpenedGit, folder: string, branch: Oid): Promise<boo
   if (facts?.filled !== true) return false;
   const made = await madeBySetup(notes.stamp);
   // git is to look at nothing that could run something; a run says what is wrong there.
-  if (surveyFindings(await surveyFolder(folder, new Set(made))).length > 0) return false;
+  const submodules = await submodulesOf(git, facts.shown);
+  const paths = submodules.map(({ path }) => path);
+  const survey = await surveyFolder(folder, new Set(made));
+  const repositories = survey.repositories.filter((path) => !paths.some((one) => path.startsWith(`${one}/`)));
+  if (surveyFindings({ ...survey, repositories }).length > 0) return false;
   const scratch = await mkdtemp(join(tmpdir(), 'giro-look-'));
   try {
-    const tree = await git.snapshotFolder(folder, join(scratch, 'index'), made.map(ignorePattern));
+    const left = [...made, ...paths].map(ignorePattern);
+    const files = await git.snapshotFolder(folder, join(scratch, 'index'), left);
+    const tree = await withPointers(git, files, { folder, submodules });
     // A conflict that was shown to an agent and left as it was is giro's too.
     const own = [(await git.readCommit(branch)).tree, ...(await presentTrees(git, [facts.shown]))];
     const code = await codeTree(git, tree);

@@ -3,7 +3,7 @@
  * write all of them, so before each use they are made to say again what giro wants, and what they say is only read.
  */
 import { join } from 'node:path';
-import type { Oid } from '../issue.js';
+import type { IssueId, Oid, SpecSlug } from '../issue.js';
 import { kindOf, readIfExists, rename, writeAtomic } from '../platform/files.js';
 import { copyTree, listFolder, makeFolder, removeTree } from '../platform/folders.js';
 import type { Git } from './git-types.js';
@@ -35,6 +35,11 @@ export async function hasOwnLink(folder: string, adminDir: string): Promise<bool
 export async function writeLink(folder: string, adminDir: string): Promise<void> {
   await makeFolder(folder);
   await writeAtomic(join(folder, '.git'), linkText(adminDir), quick);
+}
+
+/** Gives the reason of a worktree's lock, by which `git worktree list` shows who has it, and a later run finds it. */
+export function lockReason(spec: SpecSlug, issue: IssueId): string {
+  return `giro ${spec} ${issue}`;
 }
 
 /** What a worktree is registered as. */

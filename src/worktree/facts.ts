@@ -1,8 +1,19 @@
 /** What giro notes about a worktree in its own storage, so that a later run knows what it may overwrite there. */
-import { dirname } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { parseOid, type Oid } from '../issue.js';
 import { readIfExists, writeAtomic } from '../platform/files.js';
 import { makeFolder } from '../platform/folders.js';
+
+/** Engine storage of a folder, beside it so that it is there for the next run. */
+export function storeOf(folder: string): string {
+  return join(dirname(folder), 'store', basename(folder));
+}
+
+/** The files in which it stands what the set-up made in a folder, and what giro notes about it. */
+export function notesOn(folder: string): { readonly stamp: string; readonly facts: string } {
+  const store = storeOf(folder);
+  return { stamp: join(store, 'setup.json'), facts: join(store, 'facts.json') };
+}
 
 /** The notes on one folder. */
 export interface Facts {

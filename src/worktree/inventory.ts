@@ -1,27 +1,16 @@
 /** What is in a worktree that nobody works in any more, so that a person can decide about it. Moves no ref, changes no file. */
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import type { Oid } from '../issue.js';
-import { bytesOnDisk } from '../platform/disk.js';
-import { kindOf, readIfExists, sizeOf } from '../platform/files.js';
-import { makeFolder, removeTree, walkFolders } from '../platform/folders.js';
-import { readLink } from '../platform/links.js';
+import { makeFolder, removeTree } from '../platform/folders.js';
 import { hasOwnLink } from './admin.js';
-import { readFacts, type Facts } from './facts.js';
-import { GitError, type Git, type LinkedWorktree, type TreeTarget } from './git-types.js';
+import { notesOn, readFacts, storeOf, type Facts } from './facts.js';
+import { GitError, type Git, type LinkedWorktree } from './git-types.js';
 import { surveyFolder } from './guard.js';
+import { ignoredIn, type IgnoredPath } from './ignored.js';
 import { holdsOnly, isKnownTree, presentTrees } from './known.js';
-import { notesOn, storeOf } from './place.js';
 import { ignorePattern, madeBySetup } from './setup.js';
 import { isSafe, Submodules, submodulesOf, withPointers, type Submodule } from './submodules.js';
 import { readTraces, stashEntries } from './traces.js';
-
-/** Something that git ignores, or that set-up made: the topmost path of it. */
-export interface IgnoredPath {
-  readonly path: string;
-  readonly bytes: number;
-  /** `made`: by set-up; `again`: a folder of the kind that tools fill; `other`: maybe nowhere else. */
-  readonly kind: 'made' | 'again' | 'other';
-}
 
 /** What is in the folder of a worktree. */
 export type Inventory =
@@ -47,14 +36,6 @@ export interface InventoryRequest {
   /** A folder for an index. */
   readonly scratch: string;
 }
-
-/** Names of folders that tools fill, and fill again. */
-const filledByTools = new Set([
-  ...['node_modules', '.venv', 'venv', '.tox', 'vendor', '.gradle', '.bundle', '.pnpm-store', '.yarn'],
-  ...['target', 'build', 'dist', 'out', 'bin', 'obj', 'coverage', '.nyc_output', 'htmlcov'],
-  ...['.next', '.nuxt', '.svelte-kit', '.turbo', '.parcel-cache', '.cache', '.vite', '.eslintcache'],
-  ...['__pycache__', '.pytest_cache', '.mypy_cache', '.ruff_cache', '.hypothesis'],
-]);
 
 /** Looks into a worktree whose folder is there. */
 export async function takeInventory(request: InventoryRequest): Promise<Inventory> {
@@ -142,86 +123,4 @@ async function straysIn({ git, linked }: InventoryRequest, tree: Oid, facts: Fac
 
 async function subjectOf(git: Pick<Git, 'readCommit'>, oid: Oid): Promise<string> {
   return (await git.readCommit(oid)).message.split('\n', 1)[0] ?? '';
-}
-
-/** The topmost paths of a folder that a tree does not have. */
-async function ignoredIn(
-  folder: string,
-  files: ReadonlySet<string>,
-  made: ReadonlySet<string>,
-): Promise<readonly IgnoredPath[]> {
-  const folders = new Set([...files, ...made].flatMap(foldersAbove));
-  const found: string[] = [];
-  await walkFolders(folder, (prefix, entries) => {
-    const inside: string[] = [];
-    for (const entry of entries ?? []) {
-      const path = prefix === '' ? entry.name : `${prefix}/${entry.name}`;
-      if (path === '.git' || files.has(path)) continue;
-      if (entry.isDirectory() && folders.has(path) && !made.has(path)) inside.push(entry.name);
-      else found.push(path);
-    }
-    return inside;
-  });
-  const sized = found.sort().map(async (path): Promise<IgnoredPath> => {
-    const kind = made.has(path) ? 'made' : filledByTools.has(basename(path)) ? 'again' : 'other';
-    return { path, bytes: await bytesOnDisk(join(folder, path)), kind };
-  });
-  return Promise.all(sized);
-}
-
-function foldersAbove(path: string): readonly string[] {
-  const parts = path.split('/').slice(0, -1);
-  return parts.map((_, index) => parts.slice(0, index + 1).join('/'));
-}
-
-/** More than that is a matter of its own: a person decides. */
-const mostSavedBytes = 16 * 1024 * 1024;
-const mostSavedFiles = 1_000;
-
-/** Files that go with a folder and are nowhere else; `null`: more than giro puts into a commit. */
-export async function filesToSave(folder: string, paths: readonly string[]): Promise<readonly string[] | null> {
-  const files: string[] = [];
-  let bytes = 0;
-  for (const path of paths) {
-    for (const file of await filesBelow(folder, path)) {
-      files.push(file);
-      bytes += (await kindOf(join(folder, file))) === 'file' ? await sizeOf(join(folder, file)) : 0;
-      if (files.length > mostSavedFiles || bytes > mostSavedBytes) return null;
-    }
-  }
-  return files;
-}
-
-async function filesBelow(folder: string, path: string): Promise<readonly string[]> {
-  const kind = await kindOf(join(folder, path));
-  if (kind !== 'folder') return kind === 'file' || kind === 'link' ? [path] : [];
-  const files: string[] = [];
-  await walkFolders(join(folder, path), (prefix, entries) => {
-    const above = prefix === '' ? path : `${path}/${prefix}`;
-    const inside: string[] = [];
-    for (const entry of entries ?? []) {
-      if (entry.isDirectory()) inside.push(entry.name);
-      else if (entry.isFile() || entry.isSymbolicLink()) files.push(`${above}/${entry.name}`);
-    }
-    // One more than is taken is enough to know.
-    return files.length > mostSavedFiles ? [] : inside;
-  });
-  return files;
-}
-
-/** Writes files of a folder into a tree that git would leave out of it. */
-export async function withFiles(git: Git, tree: Oid, from: { folder: string; files: readonly string[] }): Promise<Oid> {
-  const edits = new Map<string, TreeTarget>();
-  for (const file of from.files) {
-    const path = join(from.folder, file);
-    const target = await readLink(path);
-    if (target !== null) edits.set(file, { mode: '120000', oid: await git.writeBlob(target) });
-    else {
-      const bytes = await readIfExists(path);
-      // What went away since it was listed would be missing in what is said to be saved.
-      if (bytes === null) throw new Error(`${path} went away while it was saved`);
-      edits.set(file, { mode: '100644', oid: await git.writeBlob(bytes) });
-    }
-  }
-  return git.editTree(tree, edits);
 }

@@ -3,19 +3,19 @@
  * folder is decided in `worktrees.ts`.
  */
 import { randomBytes } from 'node:crypto';
-import { basename, dirname, join } from 'node:path';
+import { basename, join } from 'node:path';
 import { failed, ok, type Result } from '../failure.js';
 import type { Finding, IssueId, Oid, SpecSlug } from '../issue.js';
 import type { Clock } from '../platform/clock.js';
 import { kindOf, rename } from '../platform/files.js';
 import { makeFolder, removeTree } from '../platform/folders.js';
 import { keepGitDirs, moveSubmodule, setAside, type AsideOwner } from './aside.js';
-import { giveIndex, hasOwnLink, headOf, resetAdmin, writeLink } from './admin.js';
-import { readFacts, writeFacts } from './facts.js';
+import { giveIndex, hasOwnLink, headOf, lockReason, resetAdmin, writeLink } from './admin.js';
+import { notesOn, readFacts, storeOf, writeFacts } from './facts.js';
 import { GitError, type Git, type LinkedWorktree } from './git-types.js';
 import { inspectTree, refusedRepositories, removeFound, surveyFindings, surveyFolder } from './guard.js';
+import { ignoredToSave, withFiles } from './ignored.js';
 import { holdsOnly, isKnownTree, presentTrees } from './known.js';
-import { treeMode } from './objects.js';
 import { saveCommit } from './salvage.js';
 import { ignorePattern, madeBySetup, type Setup, type SetupFailure, type Vacate } from './setup.js';
 import type { Slot, Slots } from './slots.js';
@@ -26,6 +26,7 @@ import {
   submoduleFindings,
   Submodules,
   submodulesOf,
+  withContent,
   withPointers,
   type Held,
   type Submodule,
@@ -85,28 +86,14 @@ export interface PlaceOrigin {
   readonly issue: IssueId;
 }
 
-/** Gives the reason of a worktree's lock, by which `git worktree list` shows who has it, and a later run finds it. */
-export function lockReason(spec: SpecSlug, issue: IssueId): string {
-  return `giro ${spec} ${issue}`;
-}
-
-/** Engine storage of a folder, beside it so that it is there for the next run. */
-export function storeOf(folder: string): string {
-  return join(dirname(folder), 'store', basename(folder));
-}
-
-/** The files in which it stands what the set-up made in a folder, and what giro notes about it. */
-export function notesOn(folder: string): { readonly stamp: string; readonly facts: string } {
-  const store = storeOf(folder);
-  return { stamp: join(store, 'setup.json'), facts: join(store, 'facts.json') };
-}
-
 /** One folder for agents. */
 export class Place {
   readonly folder: string;
   readonly slot: Slot;
   issue: IssueId;
   standing: 'held' | 'left' | 'released' = 'held';
+  /** True: it lay there for a while, and a person may have worked in it. */
+  hasRested = false;
   readonly #ports: PlacePorts;
   readonly #adminDir: string;
   readonly #store: string;
@@ -169,6 +156,7 @@ export class Place {
     await place.#submodules.forgetIndexes();
     await makeFolder(place.#store);
     place.standing = 'left';
+    place.hasRested = true;
     place.#commit = facts?.commit ?? head;
     place.#known = await presentTrees(ports.git, facts?.known ?? []);
     place.#shown = (await presentTrees(ports.git, facts === null ? [] : [facts.shown]))[0] ?? null;
@@ -188,14 +176,16 @@ export class Place {
     this.#known = [...this.#known, ...trees];
   }
 
-  /** Makes a folder whose Issue is over ready for another: safe, and without what is not tracked, but for what is kept. */
-  async empty(order: Order, keep: readonly string[]): Promise<void> {
+  /** Makes a folder whose Issue is over ready for another: safe, and without what is not tracked, but for what is kept; false: it is left. */
+  async empty(order: Order, keep: readonly string[]): Promise<boolean> {
     // Git passes over pipes and the like, and so sees nothing of them.
     await removeFound(this.folder, this.#special);
     this.#special = [];
-    if ((await this.rescue(order)) === 'untouched') return;
+    const rescued = await this.rescue(order);
+    if (rescued !== 'saved') return rescued === 'untouched';
     await this.#ports.git.cleanFolder(this.folder, this.#index, keep);
     await this.#submodules.drop(this.#held);
+    return true;
   }
 
   /** Whether nothing is in the folder but what the last taking back has put into a tree. */
@@ -321,7 +311,7 @@ export class Place {
    * Saves everything in the folder that is not known to be safe, so that it may be overwritten. Untouched since it was taken
    * back: usually that is so, and one look tells. Then nothing is in it that is not tracked.
    */
-  async rescue(order: Order | null): Promise<'untouched' | 'saved'> {
+  async rescue(order: Order | null): Promise<'untouched' | 'saved' | 'left'> {
     this.#untouched = await this.#isAsTaken();
     if (this.#untouched) return 'untouched';
     if ((await kindOf(this.folder)) !== 'folder') {
@@ -332,10 +322,29 @@ export class Place {
     }
     await this.#clearGit();
     const tree = await this.#files();
-    if (!(await this.#isSafe(tree, order))) await this.#saveFiles(tree);
+    if (!(await this.#isSafe(tree, order)))
+      this.say(`files in its worktree that no commit has are kept as ${await this.#save(await this.#commitOf(tree))}`);
     this.#known = [...this.#known, tree];
     await this.#saveTraces(tree);
-    return 'saved';
+    // For its own Issue they stay where they are.
+    return order?.issue === this.issue || (await this.#saveIgnored(tree)) ? 'saved' : 'left';
+  }
+
+  /** Saves ignored files that a person may have made; false, and said, when they are too many. */
+  async #saveIgnored(tree: Oid): Promise<boolean> {
+    if (!this.hasRested) return true;
+    const { folder } = this;
+    const { paths, files } = await ignoredToSave(this.#ports.git, folder, { tree, made: this.#made });
+    if (files === null) {
+      this.say(
+        `its worktree ${folder} is left, with ignored files that are too much to save: ${paths.slice(0, 3).join(', ')}`,
+      );
+      return false;
+    }
+    if (files.length === 0) return true;
+    const commit = await this.#commitOf(await withFiles(this.#ports.git, tree, { folder, files }));
+    this.say(`ignored files of its worktree are kept as ${await this.#save(commit)}`);
+    return true;
   }
 
   async #isSafe(tree: Oid, order: Order | null): Promise<boolean> {
@@ -343,14 +352,6 @@ export class Place {
     const ordered = order === null ? [] : [order.files, (await git.readCommit(order.commit)).tree];
     const known = [...this.#known, ...ordered];
     return (await isKnownTree(git, tree, known)) || (!this.#filled && (await holdsOnly(git, tree, known)));
-  }
-
-  async #saveFiles(tree: Oid): Promise<void> {
-    this.say(`files in its worktree that no commit has are kept as ${await this.#save(await this.#commitOf(tree))}`);
-  }
-
-  #withFiles(tree: Oid, path: string, files: Oid): Promise<Oid> {
-    return this.#ports.git.editTree(tree, new Map([[path, { mode: treeMode, oid: files }]]));
   }
 
   async #commitOf(tree: Oid, { parents }: { readonly parents?: readonly Oid[] } = {}): Promise<Oid> {
@@ -389,12 +390,14 @@ export class Place {
       this.say(await moveSubmodule(this.#owner(), held));
       return;
     }
-    const shown = this.#shown ?? this.#ports.git.emptyTree;
-    const [before] = await presentTrees(this.#ports.git, [held.before]);
+    const { git } = this.#ports;
+    const shown = this.#shown ?? git.emptyTree;
+    const [before] = await presentTrees(git, [held.before]);
     // On top of what was there, so that it shows as what was changed.
-    const first = before === undefined ? null : await this.#commitOf(await this.#withFiles(shown, path, before));
+    const first =
+      before === undefined ? null : await this.#commitOf(await withContent(git, shown, { path, files: before }));
     const parents = first === null ? {} : { parents: [first] };
-    const commit = await this.#commitOf(await this.#withFiles(shown, path, content), parents);
+    const commit = await this.#commitOf(await withContent(git, shown, { path, files: content }), parents);
     const ref = await this.#save(commit);
     this.say(`changes in the submodule ${path} of its worktree are kept as ${ref}`);
     await this.#submodules.restore(path);

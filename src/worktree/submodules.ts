@@ -20,6 +20,7 @@ import { contains } from './git-folders.js';
 import { FileRefs, parseRefFile } from './git-refs.js';
 import type { Git, TreeTarget } from './git-types.js';
 import { readHead } from './git-worktrees.js';
+import { treeMode } from './objects.js';
 import { submoduleMode, surveyFolder, type DiskSurvey } from './guard.js';
 
 /** A folder whose submodules are looked at. */
@@ -284,6 +285,15 @@ export async function withPointers(
     if ((await git.readPath(tree, path))?.mode !== submoduleMode) edits.set(path, { mode: submoduleMode, oid: commit });
   }
   return edits.size === 0 ? tree : git.editTree(tree, edits);
+}
+
+/** A tree with files in place of the pointer of a submodule. */
+export function withContent(
+  git: Pick<Git, 'editTree'>,
+  tree: Oid,
+  { path, files }: { readonly path: string; readonly files: Oid },
+): Promise<Oid> {
+  return git.editTree(tree, new Map([[path, { mode: treeMode, oid: files }]]));
 }
 
 /** Removes the repositories that a set-up left in submodules: their git dirs went with its own, and what stays are files. */

@@ -21,8 +21,9 @@ import { kindOf } from '../platform/files.js';
 import { makeFolder } from '../platform/folders.js';
 import { realPath } from '../platform/links.js';
 import type { WorktreePolicy } from '../policy.js';
+import { lockReason } from './admin.js';
 import { GitError, type LinkedWorktree } from './git-types.js';
-import { lockReason, Place, type Order, type PlacePorts, type TakenBack } from './place.js';
+import { Place, type Order, type PlacePorts, type TakenBack } from './place.js';
 import { Returns } from './returns.js';
 import type { SetupFailure } from './setup.js';
 import type { Slot } from './slots.js';
@@ -144,6 +145,7 @@ class WorktreeRoom implements Worktrees {
     const place = this.#placeOf(worktree);
     this.#returns.forget(worktree.issue);
     if (place.standing === 'held') place.standing = 'left';
+    place.hasRested = true;
   }
 
   async find(issue: IssueId): Promise<Worktree | null> {
@@ -260,8 +262,9 @@ class WorktreeRoom implements Worktrees {
   async #emptied(place: Place, order: Order): Promise<boolean> {
     if (!(await this.#isVacated(place, 'stays'))) return false;
     try {
-      await place.empty(order, this.#ports.policy.keep);
-      return true;
+      if (await place.empty(order, this.#ports.policy.keep)) return true;
+      place.standing = 'left';
+      return false;
     } catch (error) {
       if (!(error instanceof GitError)) throw error;
       place.standing = 'left';
@@ -300,7 +303,7 @@ class WorktreeRoom implements Worktrees {
   async #remove(place: Place): Promise<void> {
     if (!(await this.#isVacated(place, 'goes'))) return;
     try {
-      await place.rescue(null);
+      if ((await place.rescue(null)) === 'left') return;
     } catch (error) {
       if (!(error instanceof GitError)) throw error;
       place.say(`its worktree ${place.folder} is left: ${error.stderr.trim()}`);

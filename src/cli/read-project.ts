@@ -56,25 +56,31 @@ async function readSpecs(root: string): Promise<readonly string[]> {
   return complete.flat();
 }
 
-/** husky's own folder `.husky/_` holds stubs only; what they call lies beside it. */
 async function readHooks({ root, hooksFolder }: RepositoryDescription): Promise<readonly HookFile[]> {
-  const folders = new Set([
-    path.join(root, '.husky'),
-    ...(hooksFolder === null || hooksFolder.endsWith(path.join('.husky', '_')) ? [] : [hooksFolder]),
-  ]);
+  const folders = new Set([path.join(root, '.husky'), ...(hooksFolder === null ? [] : [hooksFolder])]);
   const lists = await Promise.all([...folders].map((folder) => readHookFolder(root, folder)));
   return lists.flat();
 }
 
+/** husky's own folder `.husky/_` is generated, and holds stubs; what they call lies beside it. */
+function isOfHusky(folder: string): boolean {
+  return folder.endsWith(path.join('.husky', '_'));
+}
+
+const huskyStub = /husky|"\$0"\)\/h"/i;
+
 async function readHookFolder(root: string, folder: string): Promise<readonly HookFile[]> {
   const inside = path.relative(root, folder);
-  const tracked = !inside.startsWith('..') && !path.isAbsolute(inside) && !inside.split(path.sep).includes('.git');
+  const isGenerated = isOfHusky(folder);
+  const isInside = !inside.startsWith('..') && !path.isAbsolute(inside);
+  const tracked = isInside && !isGenerated && !inside.split(path.sep).includes('.git');
   const names = (await listFolder(folder)).map(({ name }) => name).filter((name) => /^[a-z-]+$/.test(name));
   const hooks = await Promise.all(
     names.map(async (name) => {
       const text = await textOf(path.join(folder, name));
       const shown = inside.startsWith('..') ? folder : inside;
-      return text === null ? [] : [{ path: path.join(shown, name), text, tracked }];
+      if (text === null || (isGenerated && huskyStub.test(text))) return [];
+      return [{ path: path.join(shown, name), text, tracked }];
     }),
   );
   return hooks.flat();

@@ -1,6 +1,7 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { makeBarrier } from '../rig/fifo.js';
 import { eventsOf, makeProject, unchangedBy } from '../rig/giro.js';
 import { openRepository } from '../rig/repository.js';
 import { scaled } from '../rig/scale.js';
@@ -87,6 +88,51 @@ test('C060 unsolved, it ends with exit 2 and the tip of the first', async () => 
   const run = await started.ended;
   expect(run.code).toBe(2);
   expect(await project.show('giro/s1', '02-b.txt')).toBeNull();
+});
+
+test('C061 what is red together never stays: the next lands on the verified tip, and a re-run verifies again', async () => {
+  const project = await makeProject({
+    issues: { '01-a': {}, '02-b': {}, '03-c': {} },
+    agent: [
+      'case "$GIRO_ISSUE" in',
+      '01-a) echo a > a.txt ;;',
+      '02-b) : < "$HOME/a-landed"; [ "$GIRO_ATTEMPT" = 1 ] && echo b > b.txt || true ;;',
+      '03-c) : < "$HOME/b-asks"; echo c > c.txt ;;',
+      'esac',
+    ].join('\n'),
+    budget: 'attempts = 1',
+    verify: 'test = "if [ -f a.txt ] && [ -f b.txt ]; then echo red >> \\"$HOME/red\\"; exit 1; fi"',
+  });
+  const aLanded = await makeBarrier(join(project.home, 'a-landed'));
+  const bAsks = await makeBarrier(join(project.home, 'b-asks'));
+  const started = project.start(['implement', 's1', '--json', '-c', '3']);
+  const first = await started.event('issue.integrated', (event) => event.issue === '01-a');
+  await aLanded.open();
+  expect(await started.event('candidate.rejected')).toMatchObject({ issue: '02-b', tip: first.commit });
+  await started.event('issue.escalated', (event) => event.issue === '02-b');
+  // Whatever was recorded meanwhile, its code is the code that was verified last.
+  const code = (ref: string): Promise<string> => project.git('diff', '--name-only', 'main', ref, '--', ':!docs/specs');
+  expect(await code('giro/s1')).toBe('a.txt');
+  await bAsks.open();
+  const run = await started.ended;
+  expect(run.code).toBe(2);
+  const landed = eventsOf(run, 'issue.integrated');
+  expect(landed.map((event) => event.issue)).toEqual(['01-a', '03-c']);
+  expect(await project.git('merge-base', '--is-ancestor', first.commit, 'giro/s1')).toBe('');
+  expect(await code('giro/s1')).toBe('a.txt\nc.txt');
+  const b = await project.git('rev-parse', 'giro-issue/s1/02-b');
+  await expect(project.git('merge-base', '--is-ancestor', b, 'giro/s1')).rejects.toThrow();
+
+  // Nothing is changed, and B's agent adds nothing: what it left is verified with A again, and never counts as merged.
+  const reds = async (): Promise<number> => (await readFile(join(project.home, 'red'), 'utf8')).split('\n').length;
+  const before = await reds();
+  const again = await project.implement();
+  expect(again.code).toBe(2);
+  expect(eventsOf(again, 'issue.integrated')).toEqual([]);
+  expect(eventsOf(again, 'run.finished')[0]).toMatchObject({ exit: 2, done: 2, total: 3 });
+  expect(await reds()).toBeGreaterThan(before);
+  expect(await code('giro/s1')).toBe('a.txt\nc.txt');
+  expect(await project.issueFile('02-b')).toContain('state: needs-human');
 });
 
 test(

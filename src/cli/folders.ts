@@ -6,7 +6,8 @@ import type { Policy } from '../policy.js';
 import { codeTree, specsTree } from '../store/tree.js';
 import type { FileChange, Git } from '../worktree/git-types.js';
 import { inspectTree } from '../worktree/guard.js';
-import type { TakenBack } from '../worktree/place.js';
+import type { TakenBack } from '../worktree/place-ports.js';
+import { mergedThere } from '../worktree/merged.js';
 import type { Worktree, Worktrees } from '../worktree/worktrees.js';
 
 interface Held {
@@ -46,12 +47,18 @@ export function workFolders(ports: GuardPorts, worktrees: Worktrees): WorkFolder
       const findings = [...left.elsewhere.map(elsewhereFinding), ...(specsChanged ? [specsFinding] : [])];
       return { ...taken, findings: [...taken.findings, ...findings] };
     },
-    async found(issue, base) {
+    async found(issue, { base, own, tip }) {
       const worktree = await worktrees.find(issue.id);
       if (worktree === null) return null;
       held.set(issue.id, { worktree, specs: null });
       const left = await worktrees.takeBack(worktree);
-      return (await isAsShown(git, left)) ? null : takenOf(ports, left, { issue, base });
+      if (await isAsShown(git, left)) return null;
+      if (left.tree === null) return takenOf(ports, left, { issue, base });
+      const codeOf = async (commit: Oid): Promise<Oid> => codeTree(git, (await git.readCommit(commit)).tree);
+      const [stands, code] = [await worktrees.standsOn(worktree), await codeTree(git, left.tree)];
+      const onto = await mergedThere(git, { stands, base, tip, own, code, codeOf });
+      if (onto === null) return takenOf(ports, left, { issue, base });
+      return { ...(await takenOf(ports, left, { issue, base: onto })), onto };
     },
     async inspect(issue, code, base) {
       const { baseCode, findings } = await guard(ports, code, { issue, base });

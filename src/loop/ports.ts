@@ -55,6 +55,8 @@ export interface IssueRecord {
     readonly code: Oid | null;
     /** Who stands in the place of the driver. */
     readonly by: 'by hand' | 'judged again';
+    /** What `code` is a merge with. */
+    readonly onto?: Oid;
     readonly line: WorkNote;
     readonly findings: readonly Finding[];
   }): Promise<void>;
@@ -104,6 +106,8 @@ export interface Taken {
   readonly findings: readonly Finding[];
   readonly subjects: readonly string[];
   readonly size: { readonly files: number; readonly insertions: number; readonly deletions: number };
+  /** What a person merged there: the newest commit of the integration branch that the files contain. */
+  readonly onto?: Oid;
 }
 
 /** Worktrees, as the loop needs them. */
@@ -111,7 +115,7 @@ export interface WorkFolders {
   prepare(issue: IssueId, commit: Oid, files: Oid): Promise<Result<WorkFolder>>;
   takeBack(issue: Issue, base: Oid): Promise<Taken>;
   /** What a folder that an earlier run left holds now; `null` when there is none, or nothing but what giro put there. */
-  found(issue: Issue, base: Oid): Promise<Taken | null>;
+  found(issue: Issue, on: { readonly base: Oid; readonly own: Oid; readonly tip: Oid }): Promise<Taken | null>;
   /** What the engine finds on code that a person committed on the Issue's branch. */
   inspect(issue: Issue, code: Oid, base: Oid): Promise<readonly Finding[]>;
   /** The Issue is integrated: its folder may be re-used. */

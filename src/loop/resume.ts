@@ -58,7 +58,8 @@ async function between(run: Run): Promise<Step> {
   const { record, ports } = run;
   if (record.answered && record.takenBack && record.commit !== null) {
     const { code } = await record.trees();
-    const taken = await ports.folders.found(record.issue, record.base);
+    const on = { base: record.base, own: code, tip: ports.tip() };
+    const taken = await ports.folders.found(record.issue, on);
     if (taken !== null && taken.code !== null && taken.code !== code) {
       await noAgent(run);
       return adopt(run, taken, 'by hand');
@@ -90,10 +91,11 @@ async function onOwnWork(run: Run): Promise<readonly Finding[]> {
 }
 
 async function adopt(run: Run, work: Taken, by: 'by hand' | 'judged again'): Promise<Step> {
-  const { code, size, subjects } = work;
+  const { code, onto, size, subjects } = work;
   const trees = await run.record.trees();
   const findings = [...((code ?? trees.code) === trees.baseCode ? [nothingChanged] : []), ...work.findings];
-  await run.record.adoptWork({ code, by, findings, line: { ...size, subjects, duration: by } });
+  const line = { ...size, subjects, duration: by };
+  await run.record.adoptWork({ code, by, findings, line, ...(onto === undefined ? {} : { onto }) });
   return 'judge';
 }
 

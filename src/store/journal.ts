@@ -319,9 +319,16 @@ export class Journal {
   async adoptWork(work: {
     readonly code: Oid | null;
     readonly by: string;
+    /** The newer commit of the integration branch that `code` is a merge with. */
+    readonly onto?: Oid;
     readonly line: WorkNote;
     readonly findings: readonly Finding[];
   }): Promise<void> {
+    const { onto } = work;
+    if (onto !== undefined) {
+      this.#text = (await readIssueText(this.#ports.git, onto, this.#issue.path)) ?? this.#text;
+      this.#base = onto;
+    }
     const at = this.#ports.clock.iso();
     const attempt = this.attempt + 1;
     const parent = this.#branch.required();
@@ -332,7 +339,7 @@ export class Journal {
     await this.#record({
       checkpoint: 'judging',
       subject: `${this.id}: ${work.by === 'by hand' ? 'work by hand' : work.by}`,
-      parents: [parent],
+      parents: [parent, ...(onto === undefined ? [] : [onto])],
       code: work.code ?? (await this.#branch.codeOf(parent)),
       specsFrom: this.#base,
       state: { attempt, phase: 'judging' },

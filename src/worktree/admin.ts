@@ -89,6 +89,24 @@ export async function headOf(adminDir: string, git: Pick<Git, 'readRef'>): Promi
   return /^refs\/heads\/./.test(head.symbolic) ? git.readRef(head.symbolic) : null;
 }
 
+/** What the files of a worktree stand on. */
+export interface StandsOn {
+  readonly head: Oid | null;
+  /** What a merge that is not committed yet takes in. */
+  readonly merging: readonly Oid[];
+}
+
+/** Reads what git says there. */
+export async function readStandsOn(adminDir: string, git: Pick<Git, 'readRef'>): Promise<StandsOn> {
+  const path = join(adminDir, 'MERGE_HEAD');
+  const text = (await kindOf(path)) === 'file' ? ((await readIfExists(path))?.toString('latin1') ?? '') : '';
+  const merging = text.split('\n').flatMap((line) => {
+    const ref = parseRefFile(line);
+    return ref !== null && 'oid' in ref ? [ref.oid] : [];
+  });
+  return { head: await headOf(adminDir, git), merging };
+}
+
 /** Reads a reflog, oldest line first; empty when there is none. */
 export async function readReflog(path: string): Promise<readonly ReflogEntry[]> {
   if ((await kindOf(path)) !== 'file') return [];

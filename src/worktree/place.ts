@@ -5,20 +5,29 @@
 import { randomBytes } from 'node:crypto';
 import { basename, join } from 'node:path';
 import { failed, ok, type Result } from '../failure.js';
-import type { Finding, IssueId, Oid, SpecSlug } from '../issue.js';
-import type { Clock } from '../platform/clock.js';
+import type { Finding, IssueId, Oid } from '../issue.js';
 import { kindOf, rename } from '../platform/files.js';
 import { makeFolder, removeTree } from '../platform/folders.js';
 import { keepGitDirs, moveSubmodule, setAside, type AsideOwner } from './aside.js';
-import { giveIndex, hasOwnLink, headOf, lockReason, resetAdmin, writeLink } from './admin.js';
+import {
+  giveIndex,
+  hasOwnLink,
+  headOf,
+  lockReason,
+  readStandsOn,
+  resetAdmin,
+  writeLink,
+  type StandsOn,
+} from './admin.js';
 import { notesOn, readFacts, storeOf, writeFacts } from './facts.js';
-import { GitError, type Git, type LinkedWorktree } from './git-types.js';
+import { GitError, type LinkedWorktree } from './git-types.js';
 import { inspectTree, refusedRepositories, removeFound, surveyFindings, surveyFolder } from './guard.js';
 import { ignoredToSave, withFiles } from './ignored.js';
 import { holdsOnly, isKnownTree, presentTrees } from './known.js';
+import type { Order, PlaceOrigin, PlacePorts, SavedStray, TakenBack } from './place-ports.js';
 import { saveCommit } from './salvage.js';
-import { ignorePattern, madeBySetup, type Setup, type SetupFailure, type Vacate } from './setup.js';
-import type { Slot, Slots } from './slots.js';
+import { ignorePattern, madeBySetup, type SetupFailure } from './setup.js';
+import type { Slot } from './slots.js';
 import {
   beside,
   dropSetupRepositories,
@@ -32,58 +41,12 @@ import {
   type Submodule,
 } from './submodules.js';
 import { writeThrowawayRepository } from './throwaway.js';
-import { readTraces, stashEntries, type Stray } from './traces.js';
-
-/** Content that the files do not have, saved. */
-export interface SavedStray extends Stray {
-  /** Where it is kept. */
-  readonly ref: string;
-}
-
-/** What an agent left. */
-export interface TakenBack {
-  /** Everything that is not ignored; `null` when something in it cannot or must not be added. */
-  readonly tree: Oid | null;
-  /** What is wrong with the folder itself; never empty when there is no tree. */
-  readonly refused: readonly Finding[];
-  /** Subjects of commits it made that its HEAD contains, oldest first. */
-  readonly subjects: readonly string[];
-  readonly elsewhere: readonly SavedStray[];
-  /** The tree that giro put there; `null`: nobody knows. */
-  readonly shown: Oid | null;
-}
-
-/** What a folder is wanted for. */
-export interface Order {
-  readonly issue: IssueId;
-  readonly commit: Oid;
-  /** The tree to show; not always the commit's own. */
-  readonly files: Oid;
-}
+import { readTraces, stashEntries } from './traces.js';
 
 /** How a folder is filled. */
 interface Filling {
   readonly pristine: boolean;
   readonly shown: () => void;
-}
-
-/** What a folder needs of the world. */
-export interface PlacePorts {
-  readonly git: Git;
-  readonly spec: SpecSlug;
-  readonly slots: Slots;
-  readonly setup: Setup;
-  readonly vacate: Vacate;
-  readonly clock: Pick<Clock, 'now'>;
-  readonly notice: (message: string, issue?: IssueId) => void;
-}
-
-/** Where a folder is, and who has it. */
-export interface PlaceOrigin {
-  readonly folder: string;
-  readonly adminDir: string;
-  readonly slot: Slot;
-  readonly issue: IssueId;
 }
 
 /** One folder for agents. */
@@ -284,6 +247,10 @@ export class Place {
     const traces = await this.#traces(tree);
     this.#takenBack = tree !== null;
     return { tree, refused, shown: this.#shown, ...traces };
+  }
+
+  standsOn(): Promise<StandsOn> {
+    return readStandsOn(this.#adminDir, this.#ports.git);
   }
 
   async #linkFindings(): Promise<readonly Finding[]> {

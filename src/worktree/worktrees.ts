@@ -21,9 +21,10 @@ import { kindOf } from '../platform/files.js';
 import { makeFolder } from '../platform/folders.js';
 import { realPath } from '../platform/links.js';
 import type { WorktreePolicy } from '../policy.js';
-import { lockReason } from './admin.js';
+import { lockReason, type StandsOn } from './admin.js';
 import { GitError, type LinkedWorktree } from './git-types.js';
-import { Place, type Order, type PlacePorts, type TakenBack } from './place.js';
+import { Place } from './place.js';
+import type { Order, PlacePorts, TakenBack } from './place-ports.js';
 import { Returns } from './returns.js';
 import type { SetupFailure } from './setup.js';
 import type { Slot } from './slots.js';
@@ -44,6 +45,8 @@ export interface Worktrees {
   prepare(issue: IssueId, commit: Oid, files: Oid): Promise<Result<Worktree>>;
   /** Takes the files; call it once nothing runs in the folder any more. */
   takeBack(worktree: Worktree): Promise<TakenBack>;
+  /** What its files stand on, as git says there. */
+  standsOn(worktree: Worktree): Promise<StandsOn>;
   /** Its Issue is integrated: the folder may be used for another. */
   release(worktree: Worktree): void;
   /** Its Issue rests unfinished: the folder stays as it is. */
@@ -131,6 +134,10 @@ class WorktreeRoom implements Worktrees {
     const taken = await place.takeBack();
     if (taken.tree === null) this.#returns.forget(worktree.issue);
     return taken;
+  }
+
+  standsOn(worktree: Worktree): Promise<StandsOn> {
+    return this.#placeOf(worktree).standsOn();
   }
 
   release(worktree: Worktree): void {

@@ -1,6 +1,8 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { worktreeOf } from '../rig/clean.js';
+import { makeBarrier } from '../rig/fifo.js';
 import { eventsOf, makeProject, type Project } from '../rig/giro.js';
 
 const prompt = (project: Project, name: string): Promise<string> => readFile(join(project.home, name), 'utf8');
@@ -78,13 +80,18 @@ test('C040 an agent that can edit but not commit: giro commits its files', async
 
 test('C071 what a person edits, adds and takes away between two runs is taken in, and said', async () => {
   const project = await makeProject({
-    issues: { '01-a': {}, '02-b': { frontmatter: 'depends-on: [01]' }, '03-c': { frontmatter: 'depends-on: [02]' } },
+    issues: {
+      ...{ '01-a': {}, '02-b': { frontmatter: 'depends-on: [01]' }, '03-c': { frontmatter: 'depends-on: [02]' } },
+      '05-e': {},
+    },
     budget: 'attempts = 1',
     agent: 'cat > "$HOME/prompt-$GIRO_ISSUE-$GIRO_ATTEMPT"\necho "$GIRO_ATTEMPT" > "$GIRO_ISSUE.txt"\n',
-    verify: 'test = "! test -f 02-b.txt || ! test -f \\"$HOME/red\\""',
+    verify: 'test = "{ ! test -f 02-b.txt && ! test -f 05-e.txt; } || ! test -f \\"$HOME/red\\""',
   });
   await writeFile(join(project.home, 'red'), '');
   expect((await project.implement()).code).toBe(2);
+  const kept = await project.git('rev-parse', 'giro-issue/s1/05-e');
+  await rm(join(project.path, 'docs/specs/s1/issues/05-e.md'));
   await project.writeIssue('01-a', { body: 'Do a otherwise.' });
   await project.writeIssue('02-b', { body: 'Do b, with the new text.' });
   await project.writeIssue('04-d', { body: 'Do d as well.' });
@@ -96,7 +103,11 @@ test('C071 what a person edits, adds and takes away between two runs is taken in
   expect(await prompt(project, 'prompt-04-d-1')).toContain('Do d as well.');
   const notices = eventsOf(run, 'run.notice').map((event) => event.message);
   expect(notices.join('\n')).toMatch(/01-a\.md was edited after it was integrated/);
-  expect(notices.join('\n')).toMatch(/03-c\.md is gone from your checkout/);
+  for (const id of ['03-c', '05-e']) expect(notices.join('\n')).toContain(`${id}.md is gone from your checkout`);
+  expect(notices.join('\n')).toMatch(/05-e\.md is gone .*; its branch is kept/);
+  expect(await project.git('rev-parse', 'giro-issue/s1/05-e')).toBe(kept);
+  // Neither run again nor undone: what A made from its earlier text stays.
+  expect(await project.show('giro/s1', '01-a.txt')).toBe('1');
   expect(
     eventsOf(run, 'attempt.started')
       .map((event) => event.issue)
@@ -128,6 +139,45 @@ test('C072 a fix that a person committed on the branch is judged and merged with
   expect(eventsOf(run, 'attempt.started')).toEqual([]);
   expect(await project.show('giro/s1', 'fixed.txt')).toBe('by hand');
 });
+
+test.each([true, false])(
+  'C072 a conflict that a person resolved in its worktree, committed there: %s',
+  async (committed) => {
+    const project = await makeProject({
+      files: { 'line.txt': 'base\n' },
+      issues: { '01-a': {}, '02-b': {} },
+      agent: [
+        'if [ "$GIRO_ISSUE" = 01-a ]; then echo a > line.txt; exit 0; fi',
+        ': < "$HOME/a-landed"; echo b > line.txt; echo b > b.txt',
+      ].join('\n'),
+      budget: 'attempts = 1',
+    });
+    const landed = await makeBarrier(join(project.home, 'a-landed'));
+    const started = project.start(['implement', 's1', '--json', '-c', '2']);
+    await started.event('issue.integrated', (event) => event.issue === '01-a');
+    await landed.open();
+    const first = await started.ended;
+    expect(first.code).toBe(2);
+    expect(eventsOf(first, 'candidate.conflicted')).toMatchObject([{ issue: '02-b', files: ['line.txt'] }]);
+    const folder = await worktreeOf(project, '02-b');
+    const git = (...args: readonly string[]): Promise<string> => project.git('-C', folder, ...args);
+    // What the agent left is in the files; git merges nothing over it before it is committed.
+    await git('add', '-A');
+    await git('commit', '-qm', 'the work as it is');
+    await git('merge', '--no-commit', 'giro/s1').catch(() => 'a conflict');
+    await writeFile(join(folder, 'line.txt'), 'a\nb\n');
+    if (committed) {
+      await git('add', '-A');
+      await git('commit', '-qm', 'both');
+    }
+    const run = await project.implement();
+    expect(run.code, run.stdout).toBe(0);
+    expect(eventsOf(run, 'attempt.started')).toEqual([]);
+    expect(eventsOf(run, 'gate.finished').length).toBeGreaterThan(0);
+    expect(await project.show('giro/s1', 'line.txt')).toBe('a\nb');
+    expect(await project.show('giro/s1', 'b.txt')).toBe('b');
+  },
+);
 
 test('C072 a fix that was left uncommitted in the worktree is seen, and never overwritten', async () => {
   const project = await broken();

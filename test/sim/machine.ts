@@ -168,7 +168,7 @@ function foldersOf(scene: Scene): WorkFolders {
         const findings = [{ message: 'a repository in the folder cannot be taken' }];
         return { ...taken(issue.id, base), code: null, findings };
       }),
-    found: (issue, base) =>
+    found: (issue, { base }) =>
       life.read(() => {
         const folder = world.folders.get(issue.id);
         if (folder === undefined) return null;

@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { makeBarrier } from '../rig/fifo.js';
@@ -272,7 +272,22 @@ test('C064 while the target ref is locked nothing is merged and nothing is delet
   expect(run.code).not.toBe(0);
   expect(eventsOf(run, 'issue.integrated')).toEqual([]);
   expect(await project.show('giro-issue/s1/01-a', 'a.txt')).toBe('x');
-  expect(await readFile(join(attempt.worktree, 'a.txt'), 'utf8')).toBe('x\n');
+  const intact = async (): Promise<void> => {
+    expect(await readFile(join(attempt.worktree, 'a.txt'), 'utf8')).toBe('x\n');
+    expect(await project.show('giro-issue/s1/01-a', 'a.txt')).toBe('x');
+  };
+  await intact();
+  expect((await project.giro(['clean', '--yes', '--save'])).code).toBe(0);
+  await intact();
+  await rm(join(project.path, '.git/refs/heads/giro/s1.lock'));
+  expect((await project.giro(['clean', '--yes', '--save'])).code).toBe(0);
+  await intact();
+  // Once it can move, what was kept lands; only then is it behind the branch, and may go.
+  expect((await project.implement()).code).toBe(0);
+  expect(await project.git('merge-base', '--is-ancestor', 'giro-issue/s1/01-a', 'giro/s1')).toBe('');
+  expect((await project.giro(['clean', '--yes'])).code).toBe(0);
+  expect(await project.git('for-each-ref', 'refs/heads/giro-issue/')).toBe('');
+  expect(await project.show('giro/s1', 'a.txt')).toBe('x');
 });
 
 // Two pointers of one submodule are a conflict in test/worktree/git-merge.test.ts: no agent gets so far as to move one.

@@ -1,10 +1,9 @@
 import { spawn } from 'node:child_process';
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { ownIdentity } from '../../src/platform/identity.js';
-import { makeBarrier } from '../rig/fifo.js';
+import { makeBarrier, makeBell } from '../rig/fifo.js';
 import { eventsOf, makeProject, type Project } from '../rig/giro.js';
 
 const damages: Readonly<Record<string, (bytes: Buffer) => Buffer>> = {
@@ -19,15 +18,16 @@ test.each(Object.entries(damages))(
     const project = await makeProject({
       issues: { '01-a': {}, '02-b': { frontmatter: 'depends-on: [01]' }, '03-c': { frontmatter: 'depends-on: [01]' } },
       budget: 'attempts = 2',
-      agent: `echo "$GIRO_ISSUE" >> "$HOME/agents"
+      agent: `echo "$GIRO_ISSUE" >> "$HOME/agents"; echo "$GIRO_ISSUE" > "$HOME/bell"
 if [ "$GIRO_ISSUE" = 03-c ] && [ ! -f "$HOME/go" ]; then sleep 60; fi
 echo x > "$GIRO_ISSUE.txt"\n`,
       verify: `test = '! test -f 02-b.txt'`,
     });
+    const bell = await makeBell(join(project.home, 'bell'));
     const running = project.start(['implement', 's1', '--json']);
     await running.event('issue.escalated', ({ issue }) => issue === '02-b');
     await running.event('attempt.started', ({ issue }) => issue === '03-c');
-    while (!(await readFile(join(project.home, 'agents'), 'utf8')).includes('03-c')) await pause(10);
+    await bell.rung(4);
     running.kill('SIGKILL');
     await running.ended;
     await writeFile(join(project.home, 'go'), '');

@@ -1,9 +1,16 @@
 import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { mkdir, readFile, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { eventsOf, makeProject, unchangedBy, type Project } from '../rig/giro.js';
+import { killedAt } from '../rig/clean.js';
+import { eventsOf, makeProject, unchangedBy, type GiroRun, type Project } from '../rig/giro.js';
 import { scaled } from '../rig/scale.js';
+
+const noticesOf = (run: GiroRun): string =>
+  eventsOf(run, 'run.notice')
+    .map(({ message }) => message)
+    .join('\n');
 
 test("C019 giro's own branches do not block each other", async () => {
   const project = await makeProject({ issues: { '01-a': {} } });
@@ -61,8 +68,11 @@ test('C021 a plain folder where a worktree would go survives, and giro works bes
   const spec = join(root, await repositoryFolder(project, root), 's1');
   await mkdir(join(spec, 'w1'), { recursive: true });
   await writeFile(join(spec, 'w1', 'mine.txt'), 'mine');
+  // The checkout of the gate on the base has the first number; the next would be an agent's.
+  await mkdir(join(spec, 'w2'));
   const run = await project.implement();
   expect(run.code).toBe(0);
+  expect(noticesOf(run)).toContain(`${join(spec, 'w2')} is in the way`);
   expect(await readFile(join(spec, 'w1', 'mine.txt'), 'utf8')).toBe('mine');
   expect(await readdir(join(spec, 'w1'))).toEqual(['mine.txt']);
 });
@@ -80,6 +90,8 @@ test("C021 an Issue's worktree that was deleted by hand is made again with its c
   await rm(folder, { recursive: true });
   const second = await project.implement();
   expect(second.code).toBe(0);
+  expect(existsSync(eventsOf(second, 'attempt.started')[0]?.worktree ?? folder)).toBe(false);
+  expect(await project.git('worktree', 'list')).not.toContain('/s1/w');
   expect(await project.show('giro/s1', 'a.txt')).toBe('first');
   expect(await project.show('giro/s1', 'b.txt')).toBe('second');
 });
@@ -99,6 +111,41 @@ test('C022 a stopped Issue without work goes on from the tip of now, not from an
   expect(run.code).toBe(0);
   const tip = eventsOf(run, 'run.recovered')[0]?.tip;
   expect(eventsOf(run, 'attempt.started').find((event) => event.issue === '02-b')?.base).toBe(tip);
+});
+
+/** An Issue that is red until there is a second file of its own; then the person's branch moves by two commits. */
+async function redAndMovedOn(toml: string): Promise<Project> {
+  const project = await makeProject({
+    issues: { '01-a': {} },
+    budget: 'attempts = 1',
+    agent: 'ls > "seen-$GIRO_ATTEMPT.txt"\n',
+    verify: 'test = "test ! -f seen-1.txt || test -f seen-2.txt"',
+    toml,
+  });
+  expect((await project.implement()).code).toBe(2);
+  for (const name of ['one.txt', 'two.txt']) {
+    await project.write(name, name);
+    await project.git('add', name);
+    await project.git('commit', '-qm', name);
+  }
+  return project;
+}
+
+test('C022 a branch with a commit is brought up to date with a base that moved, and judged together with it', async () => {
+  const project = await redAndMovedOn('[integrate]\nbase = "on-start"\n');
+  const run = await project.implement();
+  expect(run.code, run.stdout).toBe(0);
+  expect(await project.show('giro/s1', 'seen-1.txt')).not.toContain('two.txt');
+  expect(await project.show('giro/s1', 'seen-2.txt')).toMatch(/^seen-1\.txt$[^]*^two\.txt$/m);
+  expect(await project.show('giro/s1', 'two.txt')).toBe('two.txt');
+});
+
+test('C022 where the base is not taken along, it is said that it moved on', async () => {
+  const project = await redAndMovedOn('');
+  const run = await project.implement();
+  expect(run.code, run.stdout).toBe(0);
+  expect(noticesOf(run)).toContain('main has moved to');
+  expect(await project.show('giro/s1', 'two.txt')).toBeNull();
 });
 
 test('C022 a branch of an earlier life of the Spec is saved and said, never continued', async () => {
@@ -163,16 +210,27 @@ test('C024 a repository reached through a symlink is the same repository', async
   await symlink(project.path, link);
   const first = project.start(['implement', 's1', '--json', '-c', '2'], { cwd: link });
   await first.event('issue.integrated');
-  first.kill('SIGTERM');
+  const { worktree } = await first.event('attempt.started', (event) => event.issue === '02-b');
+  first.kill('SIGKILL');
   await first.ended;
   await writeFile(join(project.home, 'go'), '');
-  expect((await project.implement()).code).toBe(0);
+  const resumed = await project.implement();
+  expect(resumed.code).toBe(0);
+  expect(eventsOf(resumed, 'attempt.started')).toMatchObject([{ issue: '02-b', worktree }]);
   const status = await project.giro(['status', 's1', '--json'], { cwd: link });
   expect((JSON.parse(status.stdout) as { state: string }).state).toBe('done');
   const worktrees = (await project.git('worktree', 'list', '--porcelain'))
     .split('\n')
     .filter((line) => line.startsWith('worktree '));
   expect(worktrees).toHaveLength(1);
+  // Left behind by a kill as well, and cleaned from the link.
+  await project.writeIssue('03-c', {});
+  await project.start(['implement', 's1', '--json'], { env: killedAt('event issue.integrated#1') }).ended;
+  const cleanedUp = await project.giro(['clean', '--yes'], { cwd: link });
+  expect([cleanedUp.code, cleanedUp.stderr]).toEqual([0, '']);
+  expect(await project.git('worktree', 'list')).not.toContain('/s1/w');
+  expect(await project.git('for-each-ref', 'refs/heads/giro-issue/')).toBe('');
+  expect((await project.giro(['implement', 's1'], { cwd: link })).code).toBe(0);
 });
 
 test("C025 worktrees are outside the repository: the person's tools do not see them", async () => {

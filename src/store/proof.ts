@@ -90,9 +90,9 @@ async function readIssueProof(
   request: { readonly spec: SpecSlug; readonly issue: IssueId; readonly commit: CommitInfo },
 ): Promise<IssueProof | null> {
   const { spec, issue, commit } = request;
-  const text = await readIssueText(git, commit.oid, `${specsFolder}/${spec}/issues/${issue}.md`);
-  if (text === null) return null;
-  const history = historyOf(text);
+  const bytes = await git.readOnce(commit.oid, `${specsFolder}/${spec}/issues/${issue}.md`);
+  if (bytes === null) return null;
+  const history = historyOf(bytes.toString('utf8'));
   const entries = readHistory(history);
   const entry = entries.findLast(({ kind }) => kind === 'integrated');
   if (entry === undefined) return null;

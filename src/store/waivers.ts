@@ -4,7 +4,7 @@ import type { Oid, SpecSlug, Waived } from '../issue.js';
 import type { Git } from '../worktree/git-types.js';
 import { acceptedIds, waiversOf } from './findings.js';
 import { readHistory } from './history.js';
-import { readCheckpoint, readIssueText, readSpecFiles } from './read.js';
+import { listSpecFiles, readCheckpoint, readIssueText, type ListedFile } from './read.js';
 
 /** One waiver that the work stands on. */
 export interface Waiver extends Waived {
@@ -12,19 +12,29 @@ export interface Waiver extends Waived {
   readonly where: string;
 }
 
+/** How many files are held at once: there may be thousands, and most have nothing of this. */
+const readAtOnce = 64;
+
 /** Gives the waivers that the integrated work of a Spec stands on at a commit: of its done Issues, and its own. */
 export async function readWaivers(git: Git, spec: SpecSlug, commit: Oid): Promise<readonly Waiver[]> {
-  const files = await readSpecFiles(git, commit, spec);
-  const isSpec = ({ path }: { readonly path: string }): number => Number(path.endsWith('/SPEC.md'));
+  const files = await listSpecFiles(git, commit, spec);
+  const isSpec = ({ path }: ListedFile): number => Number(path.endsWith('/SPEC.md'));
   const inOrder = [...files].sort((left, right) => isSpec(left) - isSpec(right));
-  return inOrder.flatMap(({ path, bytes }): readonly Waiver[] => {
-    const issue = /\/issues\/([^/]+)\.md$/.exec(path)?.[1];
-    if (issue === undefined && !path.endsWith('/SPEC.md')) return [];
-    const text = bytes.toString('utf8');
-    if (issue !== undefined && readCheckpoint(text).state !== 'done') return [];
-    const where = issue ?? spec;
-    return waiversOf(readHistory(historyOf(text))).map((waived) => ({ ...waived, where }));
-  });
+  const found: Waiver[] = [];
+  for (let at = 0; at < inOrder.length; at += readAtOnce) {
+    const some = inOrder.slice(at, at + readAtOnce);
+    const contents = await git.readBlobs(some.map(({ oid }) => oid));
+    found.push(...some.flatMap(({ path }, index) => waiversIn(spec, path, contents[index]?.toString('utf8') ?? '')));
+  }
+  return found;
+}
+
+function waiversIn(spec: SpecSlug, path: string, text: string): readonly Waiver[] {
+  const issue = /\/issues\/([^/]+)\.md$/.exec(path)?.[1];
+  if (issue === undefined && !path.endsWith('/SPEC.md')) return [];
+  if (issue !== undefined && readCheckpoint(text).state !== 'done') return [];
+  const where = issue ?? spec;
+  return waiversOf(readHistory(historyOf(text))).map((waived) => ({ ...waived, where }));
 }
 
 /** Gives the ids of the findings that a person accepted for a file of a Spec: SPEC.md, or an Issue. */

@@ -59,8 +59,8 @@ class ObjectReader {
   }
 
   /** `null`: there is no such object. */
-  async read(oid: Oid): Promise<StoredObject | null> {
-    return this.#twice(() => this.#ask('contents', oid));
+  async read(name: string): Promise<StoredObject | null> {
+    return this.#twice(() => this.#ask('contents', name));
   }
 
   /** Many at once; `null` for each that there is not. */
@@ -83,12 +83,12 @@ class ObjectReader {
     }
   }
 
-  async #ask(asked: Waiting['asked'], oid: Oid): Promise<Answer | null> {
+  async #ask(asked: Waiting['asked'], name: string): Promise<Answer | null> {
     this.#conversation ??= this.#start();
     const conversation = await this.#conversation;
     return new Promise((resolve, reject) => {
       this.#waiting.push({ asked, resolve, reject });
-      this.#say(conversation, `${asked} ${oid}\n`);
+      this.#say(conversation, `${asked} ${name}\n`);
       if (!this.#reading) void this.#pump(conversation);
     });
   }
@@ -267,6 +267,16 @@ export class Objects {
     });
     const fits = blobs.reduce((sum, data) => sum + data.length, 0) <= keptBlobBytes / 2;
     return fits ? blobs.map((data, at) => this.#rememberBlob(oids[at] ?? this.#ports.emptyTree, data)) : blobs;
+  }
+
+  async readOnce(commit: Oid, path: string): Promise<Buffer | null> {
+    // A name with a space or a line end cannot be asked for in one line.
+    if (/\s/.test(path)) {
+      const entry = await this.readPath(commit, path);
+      return entry === null || entry.mode === treeMode ? null : this.readBlob(entry.oid);
+    }
+    const object = await this.#reader.read(`${commit}:${path}`);
+    return object?.type === 'blob' ? object.data : null;
   }
 
   async sizeOf(oid: Oid): Promise<number> {

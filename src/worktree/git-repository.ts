@@ -226,6 +226,10 @@ export class Repository implements Git {
     return this.#objects.sizeOf(oid);
   }
 
+  readOnce(commit: Oid, path: string): Promise<Buffer | null> {
+    return this.#objects.readOnce(commit, path);
+  }
+
   readPath(treeOrCommit: Oid, path: string): Promise<TreeTarget | null> {
     return this.#objects.readPath(treeOrCommit, path);
   }

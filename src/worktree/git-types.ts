@@ -158,6 +158,11 @@ export interface Git {
   sizeOf(oid: Oid): Promise<number>;
   /** What a tree (or the tree of a commit) has at a path; `null` when nothing. */
   readPath(treeOrCommit: Oid, path: string): Promise<TreeTarget | null>;
+  /**
+   * The bytes of a file of a commit; `null`: there is none. For commits that are looked at once: none of the folders on the way
+   * is read here, and nothing is remembered.
+   */
+  readOnce(commit: Oid, path: string): Promise<Buffer | null>;
   /** All files of a tree, also links and submodules, in git's order. */
   listTree(tree: Oid): Promise<readonly TreeFile[]>;
 

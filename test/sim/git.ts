@@ -40,6 +40,11 @@ export function openStore(store: Store, life: Life, watch: RefWatch & { readonly
     readBlobs: (oids) => life.read(() => oids.map((oid) => store.blob(oid))),
     readBlob: (oid) => life.read(() => store.blob(oid)),
     sizeOf: (oid) => life.read(() => store.blob(oid).length),
+    readOnce: (commit, path) =>
+      life.read(() => {
+        const found = store.readPath(commit, path);
+        return found === null ? null : store.blob(found.oid);
+      }),
     readPath: (from, path) => life.read(() => store.readPath(from, path)),
     listTree: (tree) => life.read(() => store.files(tree)),
     writeBlob: (data) => life.read(() => store.writeBlob(data)),

@@ -172,6 +172,17 @@ describe('reading', () => {
   });
 });
 
+test('a file of a commit is read without its folders, whatever it is called', async () => {
+  const repository = await makeRepository();
+  const git = await openRepository(repository);
+  const commit = await commitOf(git, { 'a/b.md': 'plain', 'a/b c.md': 'with a space', 'a/ü.md': 'wide' });
+  const read = async (path: string): Promise<string | undefined> => (await git.readOnce(commit, path))?.toString();
+  expect(await Promise.all(['a/b.md', 'a/b c.md', 'a/ü.md'].map(read))).toEqual(['plain', 'with a space', 'wide']);
+  expect(await Promise.all(['a', 'a/x.md', 'x/b.md', 'no such/b.md'].map(read))).toEqual(
+    Array.from({ length: 4 }, () => undefined),
+  );
+});
+
 describe('editing a tree', () => {
   const base = { 'a.txt': 'a', 'docs/specs/s/SPEC.md': 's', 'docs/guide.md': 'g', 'only/deep/file': 'f' };
 

@@ -112,33 +112,32 @@ test('without the branch of an Issue that a person deleted between two runs the 
   expect(await project.show('giro/s1', 'seen-02-b.txt')).not.toBeNull();
 });
 
-const mountsHere = process.platform === 'linux' && process.getuid?.() === 0;
-
-test.runIf(mountsHere)(
-  'a disk that fills up is said as such, and the same command goes on when there is room',
-  async () => {
-    const { path: room } = await temporaryFolder();
-    await exec('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', room]);
-    onTestFinished(() => exec('umount', ['-l', room]).then(() => undefined));
-    const project = await makeProject({
-      issues,
-      // Fills the disk the first time, as a build may.
-      agent: `test -f "$HOME/filled" || { : > "$HOME/filled"; head -c 20000000 /dev/zero > ${room}/filler; }; echo x > a.txt\n`,
-      budget: 'attempts = 3',
-    });
-    await cp(join(project.path, '.git'), join(room, 'git'), { recursive: true });
-    await exec('mount', ['--bind', join(room, 'git'), join(project.path, '.git')]);
-    onTestFinished(() => exec('umount', ['-l', join(project.path, '.git')]).then(() => undefined));
-    const full = await project.implement();
-    expect(full.code).toBe(1);
-    expect(full.stderr).toMatch(
-      /^giro: the disk is full: .*\n {2}make room on it \(df -h shows which\), then run the same command again/m,
-    );
-    expect(full.stderr).not.toContain('bug');
-    expect(await project.git('fsck', '--full')).not.toMatch(/missing|error/);
-    await rm(join(room, 'filler'));
-    const again = await project.implement();
-    expect(again.code, again.stdout).toBe(0);
-    expect(await project.show('giro/s1', 'a.txt')).toBe('x');
-  },
-);
+test('a disk that fills up is said as such, and the same command goes on when there is room', async (context) => {
+  const { path: room } = await temporaryFolder();
+  const mounted = await exec('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', room]).then(
+    () => true,
+    () => false,
+  );
+  context.skip(!mounted, 'nothing can be mounted here');
+  onTestFinished(() => exec('umount', ['-l', room]).then(() => undefined));
+  const project = await makeProject({
+    issues,
+    // Fills the disk the first time, as a build may.
+    agent: `test -f "$HOME/filled" || { : > "$HOME/filled"; head -c 20000000 /dev/zero > ${room}/filler; }; echo x > a.txt\n`,
+    budget: 'attempts = 3',
+  });
+  await cp(join(project.path, '.git'), join(room, 'git'), { recursive: true });
+  await exec('mount', ['--bind', join(room, 'git'), join(project.path, '.git')]);
+  onTestFinished(() => exec('umount', ['-l', join(project.path, '.git')]).then(() => undefined));
+  const full = await project.implement();
+  expect(full.code).toBe(1);
+  expect(full.stderr).toMatch(
+    /^giro: the disk is full: .*\n {2}make room on it \(df -h shows which\), then run the same command again/m,
+  );
+  expect(full.stderr).not.toContain('bug');
+  expect(await project.git('fsck', '--full')).not.toMatch(/missing|error/);
+  await rm(join(room, 'filler'));
+  const again = await project.implement();
+  expect(again.code, again.stdout).toBe(0);
+  expect(await project.show('giro/s1', 'a.txt')).toBe('x');
+});

@@ -21,6 +21,7 @@ export class ObjectNames {
   /** What changed since then is not known to be durable. */
   #since = Date.now() - writtenBackMs;
   #byOthers = true;
+  #syncing: Promise<unknown> | null = null;
 
   constructor(folder: string) {
     this.#folder = folder;
@@ -38,8 +39,18 @@ export class ObjectNames {
     this.#byOthers = true;
   }
 
-  /** Brings the names of all objects so far to the disk. */
+  /** Brings the names of all objects so far to the disk; what others are about to sync is waited for too. */
   async settle(): Promise<void> {
+    const syncing = Promise.all([this.#syncing, this.#sync()]);
+    this.#syncing = syncing;
+    try {
+      await syncing;
+    } finally {
+      if (this.#syncing === syncing) this.#syncing = null;
+    }
+  }
+
+  async #sync(): Promise<void> {
     const [now, since] = [Date.now(), this.#since - clockMs];
     const looked = this.#byOthers ? this.#fanOut.filter((folder) => isChanged(folder, since)) : [];
     const folders = new Set([...this.#touched, ...looked]);
@@ -49,7 +60,12 @@ export class ObjectNames {
     this.#touched = new Set();
     if (this.#byOthers) this.#since = now;
     this.#byOthers = false;
-    await syncFolders([...folders]);
+    try {
+      await syncFolders([...folders]);
+    } catch (error) {
+      for (const one of folders) this.#touched.add(one);
+      throw error;
+    }
   }
 }
 
@@ -67,15 +83,17 @@ export class RefNames {
   /** Brings to the disk what a ref is now; one that is gone is gone from the packed refs too. */
   async settle(ref: string, isGone: boolean): Promise<void> {
     if (this.#reftable) return syncFolders([join(this.#commonDir, 'reftable')]);
-    const folders = isGone ? [this.#commonDir] : [];
+    const [folders, news]: [string[], string[]] = [isGone ? [this.#commonDir] : [], []];
     for (let name = dirname(ref); name !== '.'; name = dirname(name)) {
       folders.push(join(this.#commonDir, name));
       // The name of a folder stands in the one above, and is new only once; git removes a folder that is empty.
       if (this.#known.has(name) && !isGone) break;
       if (isGone) this.#known.delete(name);
-      else this.#known.add(name);
+      else news.push(name);
     }
     await syncFolders(folders);
+    // Only now: who moves another ref there meanwhile has to wait for the same.
+    for (const name of news) this.#known.add(name);
   }
 }
 

@@ -7,14 +7,13 @@ import type { IssueId, SpecSlug } from '../issue.js';
 import { systemClock } from '../platform/clock.js';
 import { makeFolder } from '../platform/folders.js';
 import { printable } from '../platform/text.js';
-import { troubleOf } from '../platform/trouble.js';
 import type { AgentShare } from '../scheduler/slots.js';
 import type { RunState } from '../state.js';
 import { readBranches, readOpenBranches } from '../store/facts.js';
 import { takeLock, type RunLock } from '../store/lock.js';
 import { integrationRef } from '../store/refs.js';
 import type { OpenedGit } from '../worktree/git-types.js';
-import { crashText } from './crash-text.js';
+import { knownText } from './crash-text.js';
 import { endingOf, howToTake, provedLines, type Ending } from './ending.js';
 import { runEngine } from './engine.js';
 import type { EngineEnd } from './engine-request.js';
@@ -145,9 +144,8 @@ export async function runToEnd(run: SpecRun, lock: RunLock): Promise<Result<Endi
     await sayFailed(run, renderFailure(result.failure));
     return result;
   } catch (error) {
-    const trouble = troubleOf(error);
-    const said = `giro: this is a bug of giro: ${printable(String(error))}\n  run the same command again`;
-    await sayFailed(run, trouble === null ? said : crashText(error));
+    const bug = `giro: this is a bug of giro: ${printable(String(error))}\n  run the same command again`;
+    await sayFailed(run, knownText(error) ?? bug);
     throw error;
   }
 }

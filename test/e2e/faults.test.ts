@@ -3,7 +3,7 @@ import { cp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
-import { makeProject, unchangedBy, type Project } from '../rig/giro.js';
+import { eventsOf, makeProject, unchangedBy, type Project } from '../rig/giro.js';
 import { temporaryFolder } from '../rig/temp.js';
 
 const exec = promisify(execFile);
@@ -135,6 +135,7 @@ test('a disk that fills up is said as such, and the same command goes on when th
     /^giro: the disk is full: .*\n {2}make room on it \(df -h shows which\), then run the same command again/m,
   );
   expect(full.stderr).not.toContain('bug');
+  expect(eventsOf(full, 'run.finished')[0]?.lines.join('\n')).toContain('the disk is full');
   expect(await project.git('fsck', '--full')).not.toMatch(/missing|error/);
   await rm(join(room, 'filler'));
   const again = await project.implement();
